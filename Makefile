@@ -1,0 +1,79 @@
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.stamp
+UV_VERSION := 0.13.7
+
+.PHONY: help
+help:  ## list the targets
+	@awk -F ':.*##' '/^[a-z-]+:.*##/ { printf "%-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+.PHONY: setup
+setup: $(STAMP)  ## make .venv with the locked dependencies and Whence itself, editable
+
+# A name on the PATH is not enough: version managers leave stubs that fail, and Debian ships python3 without ensurepip.
+# PYTHON=/path/to/python overrides the search.
+define FIND_PYTHON
+python=""; \
+for candidate in $(if $(PYTHON),'$(PYTHON)',python3.11 python3.12 python3.13 python3); do \
+	if "$$candidate" -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then \
+		python="$$candidate"; break; \
+	fi; \
+done; \
+if [ -z "$$python" ]; then \
+	echo "Whence needs Python 3.11 or newer with its venv module (Debian and Ubuntu: python3 and python3-venv)." >&2; \
+	echo "None was found$(if $(PYTHON), at $(PYTHON), as python3.11$(comma) python3.12$(comma) python3.13 or python3); name one with: make PYTHON=/path/to/python setup" >&2; \
+	exit 1; \
+fi
+endef
+comma := ,
+
+$(STAMP): requirements.lock pyproject.toml
+	@$(FIND_PYTHON); \
+	echo "$$("$$python" --version) -> $(VENV)"; \
+	"$$python" -m venv $(VENV)
+	$(BIN)/python -m pip install --disable-pip-version-check --quiet --requirement requirements.lock
+	$(BIN)/python -m pip install --disable-pip-version-check --quiet --no-deps --editable .
+	touch $@
+
+.PHONY: java
+java:  ## make sure that a Java for Spark (17 or newer) is there
+	tools/ensure_java.sh
+
+.PHONY: run
+run: setup  ## evaluate the reachability example and print its views
+	$(BIN)/whence eval examples/reachability/program.dl -F examples/reachability/facts -D -
+
+.PHONY: test
+test: setup lint  ## lint, then run every test
+	$(BIN)/pytest
+
+.PHONY: lint
+lint: setup  ## style, types and import order
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+
+.PHONY: format
+format: setup  ## rewrite the sources in the house style
+	$(BIN)/ruff check --fix-only
+	$(BIN)/ruff format
+
+# The larger set is resolved first and constrains the smaller one, so that benchmarks run on the versions that the tests run on.
+.PHONY: lock
+lock:  ## pin the newest allowed versions: requirements.lock (dev), requirements-bench.lock (dev and bench)
+	@$(FIND_PYTHON); "$$python" -m venv build/lock
+	build/lock/bin/pip install --disable-pip-version-check --quiet uv==$(UV_VERSION)
+	build/lock/bin/uv pip compile $(LOCK_OPTIONS) --extra dev --extra bench --output-file requirements-bench.lock pyproject.toml
+	build/lock/bin/uv pip compile $(LOCK_OPTIONS) --extra dev --constraint requirements-bench.lock --output-file requirements.lock pyproject.toml
+LOCK_OPTIONS := --quiet --upgrade --universal --python-version 3.11 --no-emit-index-url --no-emit-find-links \
+	--custom-compile-command "make lock"
+
+.PHONY: clean
+clean:  ## remove everything that make made
+	rm -rf $(VENV) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

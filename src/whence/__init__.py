@@ -1,0 +1,5 @@
+"""Whence."""
+
+from importlib.metadata import version
+
+__version__ = version("whence")

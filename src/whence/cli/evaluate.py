@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from whence import reference
+from whence.cli.programs import FunctionsOption, ProgramArgument, load_program
+from whence.cli.progress import Progress
+from whence.cli.terminal import err, show, show_diagnostic, summary_of
+from whence.io import FactError, output_path, print_size, read_relation, write_relation
+from whence.lang import ProgramError
+from whence.lang.program import Program
+from whence.lang.types import Tuple
+
+RUNAWAY = 3
+
+
+class Engine(StrEnum):
+    REFERENCE = "reference"
+
+
+def evaluate(
+    program: ProgramArgument,
+    *,
+    facts: Annotated[
+        Path,
+        typer.Option("-F", "--fact-dir", metavar="DIR", help="Where the files of .input are.", rich_help_panel="Files"),
+    ] = Path(),
+    output: Annotated[
+        Path,
+        typer.Option(
+            "-D",
+            "--output-dir",
+            metavar="DIR|-",
+            help="Where the files of .output go; - prints them instead.",
+            rich_help_panel="Files",
+        ),
+    ] = Path(),
+    functions: FunctionsOption = None,
+    engine: Annotated[Engine, typer.Option(help="What evaluates the program.")] = Engine.REFERENCE,
+    max_rounds: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Stop a recursion that takes more rounds.", rich_help_panel="Limits"),
+    ] = None,
+    max_tuples: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Stop when there are more tuples.", rich_help_panel="Limits"),
+    ] = None,
+    timeout: Annotated[
+        float | None,
+        typer.Option(min=0, metavar="SECONDS", help="Stop after this time.", rich_help_panel="Limits"),
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No warnings and no progress.")] = False,
+) -> None:
+    """Evaluate a program: read its inputs, write its outputs.
+
+    R.facts holds the tuples of .input R, a line each, with tabs between the columns; .output R writes R.csv in the same
+    form, sorted.
+
+    The exit code is 1 if the program or its facts are wrong, 2 if the command is, 3 if a limit was reached.
+    """
+    limits = reference.Limits(max_rounds=max_rounds, max_tuples=max_tuples, timeout=timeout)
+    folder = None if output == Path("-") else output
+    with _reported_errors(), _shown_warnings(quiet=quiet):
+        loaded = load_program(program, functions)
+        if not quiet:
+            for warning in loaded.warnings:
+                show_diagnostic(err, warning, loaded.source)
+        with Progress(err, "reading", quiet=quiet) as progress:
+            given = _read(loaded, facts, progress)
+            progress.text = f"evaluating with the {engine} engine"
+            views = reference.evaluate(loaded, given, limits=limits, on_round=_telling(progress))
+        _write(loaded, views, folder, quiet=quiet)
+
+
+def _read(program: Program, folder: Path, progress: Progress) -> dict[str, set[Tuple]]:
+    given: dict[str, set[Tuple]] = {}
+    failed = False
+    for transfer in program.transfers_of("input"):
+        progress.text = f"reading {transfer.relation}"
+        relation = program.relations[transfer.relation]
+        try:
+            given.setdefault(relation.name, set()).update(read_relation(transfer, relation, program.types, folder))
+        except FactError as error:
+            # Go on, so that what is wrong with the other inputs is said too.
+            show(err, str(error))
+            failed = True
+    if failed:
+        raise typer.Exit(1)
+    return given
+
+
+def _write(program: Program, views: Mapping[str, set[Tuple]], folder: Path | None, *, quiet: bool) -> None:
+    for transfer in program.transfers:
+        relation = program.relations[transfer.relation]
+        tuples = views[relation.name]
+        if transfer.kind == "printsize":
+            print_size(transfer, relation, tuples)
+        elif transfer.kind == "output":
+            path = output_path(transfer, relation, folder)
+            # Nothing moves on the terminal while results are printed to it.
+            with Progress(err, f"writing {path}", quiet=quiet or path is None):
+                write_relation(transfer, relation, program.types, tuples, folder)
+
+
+def _telling(progress: Progress) -> Callable[[str, int, int], None]:
+    def tell(stratum: str, number: int, tuples: int) -> None:
+        progress.text = f"evaluating {stratum}: round {number}, {tuples:,} tuples"
+
+    return tell
+
+
+@contextmanager
+def _reported_errors() -> Iterator[None]:
+    """What is wrong with the user's program or facts, as text and exit code."""
+    try:
+        yield
+    except ProgramError as error:
+        for each in error.diagnostics:
+            show_diagnostic(err, each, error.source)
+        show(err, summary_of(error.diagnostics))
+        raise typer.Exit(1) from None
+    except FactError as error:
+        show(err, str(error))
+        raise typer.Exit(1) from None
+    except reference.RunawayError as error:
+        show(err, f"error: {error}")
+        raise typer.Exit(RUNAWAY) from None
+
+
+@contextmanager
+def _shown_warnings(*, quiet: bool) -> Iterator[None]:
+    def show_warning(message: Warning | str, *_: object, **__: object) -> None:
+        if not quiet:
+            show(err, f"warning: {message}")
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        warnings.showwarning = show_warning
+        yield

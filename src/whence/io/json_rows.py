@@ -1,0 +1,141 @@
+"""Relations as JSON: a list of rows, each a list of its values or an object with its attributes' names.
+
+Records are lists or objects in the same way, nil is null, lists are lists; a branch is its text, as in fact files.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from math import isfinite
+
+from whence.io.errors import FactError
+from whence.io.options import Options
+from whence.io.values import described, format_float, format_value, parse_value, quoted
+from whence.lang.program import Relation
+from whence.lang.types import FLOAT, SYMBOL, AdtKind, Field, Kind, ListKind, RecordKind, Tuple, Types, Value
+
+Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
+
+# Whole floats up to here are written without a fraction, as in fact files.
+_EXACT = 2.0**53
+
+
+def parse_json(text: str, relation: Relation, types: Types, name: str) -> set[Tuple]:
+    try:
+        rows: Json = json.loads(text)
+    except json.JSONDecodeError as error:
+        problem = f"{name}:{error.lineno}:{error.colno}: this is not JSON: {error.msg}"
+        raise FactError([problem], hints=["the file holds a list of rows, each a list or an object"]) from None
+    except RecursionError:
+        raise FactError([f"{name}: the values are nested too deeply"], hints=["write them to a fact file"]) from None
+    if not isinstance(rows, list):
+        problem = f"{name}: expected a list of rows, found {_shown(rows)}"
+        raise FactError([problem], hints=["put the rows into [ and ]"])
+    tuples: set[Tuple] = set()
+    problems: list[str] = []
+    for number, row in enumerate(rows, 1):
+        try:
+            tuples.add(_fields(row, relation.fields, types))
+        except ValueError as error:
+            problems.append(f"{name}: row {number}: {error}")
+    if problems:
+        signature = ", ".join(f"{each.name}: {each.type}" for each in relation.fields)
+        raise FactError(problems, hints=[f"{relation.name} has the columns {signature}"])
+    return tuples
+
+
+def format_json(rows: Iterable[Tuple], options: Options, relation: Relation, types: Types) -> Iterator[str]:
+    """One line for each row, without its end."""
+    texts = [
+        json.dumps(_to_json_fields(row, relation.fields, options, types), ensure_ascii=False, allow_nan=False)
+        for row in rows
+    ]
+    opened = [f"{'' if at else '['}{text}" for at, text in enumerate(texts)] or ["["]
+    last = len(opened) - 1
+    return (f"{text}{']' if at == last else ','}" for at, text in enumerate(opened))
+
+
+# -- reading ----------------------------------------------------------------------------------------------------------
+
+
+def _fields(row: Json, fields: tuple[Field, ...], types: Types) -> Tuple:
+    match row:
+        case dict():
+            values = _by_name(row, [each.name for each in fields])
+        case list() if len(row) == len(fields):
+            values = row
+        case list():
+            raise ValueError(f"{len(row)} values, but {len(fields)} expected")
+        case _:
+            raise ValueError(f"expected a list or an object, found {_shown(row)}")
+    return tuple(_from_json(value, each.name, each.kind, types) for value, each in zip(values, fields, strict=True))
+
+
+def _by_name(row: dict[str, Json], names: list[str]) -> list[Json]:
+    for name in names:
+        if name not in row:
+            raise ValueError(f"{name} is missing")
+    for name in row:
+        if name not in names:
+            raise ValueError(f"there is no attribute {name}")
+    return [row[name] for name in names]
+
+
+def _from_json(value: Json, attribute: str, kind: Kind, types: Types) -> Value:
+    match value, kind:
+        case None, RecordKind():
+            return None
+        case list() | dict(), RecordKind(name):
+            return _fields(value, types.records[name], types)
+        case list(), ListKind(element):
+            return tuple(_from_json(item, attribute, element, types) for item in value)
+        case str(), _ if kind == SYMBOL:
+            return value
+        # nan and the infinities, which JSON cannot write as numbers.
+        case str(), _ if kind == FLOAT or isinstance(kind, AdtKind):
+            return _parse(value, attribute, kind, types)
+        case int() | float(), _ if kind == FLOAT and not isinstance(value, bool):
+            return float(value)
+        case int(), _ if not isinstance(value, bool) and kind not in (SYMBOL, FLOAT):
+            return _parse(str(value), attribute, kind, types)
+        case _:
+            raise ValueError(f"{attribute}: {_shown(value)} is not {described(kind)}")
+
+
+def _parse(text: str, attribute: str, kind: Kind, types: Types) -> Value:
+    try:
+        return parse_value(text, kind, types)
+    except ValueError as error:
+        raise ValueError(f"{attribute}: {error}") from None
+
+
+def _shown(value: Json) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 60 else quoted(text)
+
+
+# -- writing ----------------------------------------------------------------------------------------------------------
+
+
+def _to_json_fields(row: Tuple, fields: tuple[Field, ...], options: Options, types: Types) -> Json:
+    values = [_to_json(value, each.kind, options, types) for value, each in zip(row, fields, strict=True)]
+    if options.objects:
+        return {each.name: value for each, value in zip(fields, values, strict=True)}
+    return values
+
+
+def _to_json(value: Value, kind: Kind, options: Options, types: Types) -> Json:
+    match value, kind:
+        case tuple(), RecordKind(name):
+            return _to_json_fields(value, types.records[name], options, types)
+        case tuple(), ListKind(element):
+            return [_to_json(item, element, options, types) for item in value]
+        case float(), _ if not isfinite(value):
+            return format_float(value)
+        case float(), _:
+            return int(value) if value.is_integer() and abs(value) <= _EXACT else value
+        case None | int() | str(), _:
+            return value
+        case _:
+            return format_value(value, kind, types)

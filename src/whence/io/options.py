@@ -1,0 +1,164 @@
+"""The parameters of `.input`, `.output` and `.printsize`: Souffle's names and defaults."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from whence.lang.diagnostics import BadDirective, Diagnostic
+from whence.lang.program import Program, Relation, Transfer
+
+PARAMETERS = ("IO", "filename", "name", "delimiter", "headers", "rfc4180", "columns", "compress", "format")
+
+# The values of IO for each directive, the default first: a file or a standard stream, and what is in it.
+CHANNELS: Mapping[str, Mapping[str, tuple[str, str]]] = {
+    "input": {
+        "file": ("file", "text"),
+        "stdin": ("stream", "text"),
+        "jsonfile": ("file", "json"),
+        "json": ("stream", "json"),
+    },
+    "output": {
+        "file": ("file", "text"),
+        "stdout": ("stream", "text"),
+        "jsonfile": ("file", "json"),
+        "json": ("stream", "json"),
+    },
+    "printsize": {"stdoutprintsize": ("stream", "text"), "stdout": ("stream", "text")},
+}
+
+# Called with what is wrong and what to do about it.
+Complain = Callable[[str, str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How one relation is read or written; `filename` is None for the standard streams."""
+
+    name: str
+    filename: str | None
+    json: bool
+    delimiter: str
+    headers: bool
+    rfc4180: bool
+    compress: bool
+    objects: bool
+    columns: tuple[int, ...] | None
+
+
+def read_options(transfer: Transfer, relation: Relation, complain: Complain) -> Options:
+    given = _Given(transfer, relation, complain)
+    given.refuse_unknown()
+    medium, text = given.channel()
+    name = transfer.params.get("name", relation.name)
+    compress = given.flag("compress")
+    rfc4180 = given.flag("rfc4180")
+    filename = None
+    if medium == "file":
+        suffix = "json" if text == "json" else "facts" if transfer.kind == "input" else "csv"
+        filename = given.filename(f"{name}.{suffix}" + (".gz" if compress and text == "text" else ""))
+    return Options(
+        name=name,
+        filename=filename,
+        json=text == "json",
+        delimiter=given.delimiter(rfc4180=rfc4180),
+        headers=given.flag("headers"),
+        rfc4180=rfc4180,
+        compress=compress,
+        objects=given.format() == "object",
+        columns=given.columns(),
+    )
+
+
+def check_transfers(program: Program, *, stdin_taken: bool = False) -> list[Diagnostic]:
+    """What is wrong with the parameters of the program's directives, each by itself and with each other."""
+    found: list[Diagnostic] = []
+    stdin_reader = "the program" if stdin_taken else None
+    writers: dict[str, str] = {}
+    for transfer in program.transfers:
+
+        def complain(problem: str, advice: str, at: Transfer = transfer) -> None:
+            found.append(BadDirective(at.span, problem=problem, advice=advice))
+
+        name = transfer.relation
+        options = read_options(transfer, program.relations[name], complain)
+        if transfer.kind == "input" and options.filename is None:
+            if stdin_reader is not None:
+                complain(f"{name} and {stdin_reader} are both read from the standard input", "read one from a file")
+            stdin_reader = name
+        elif transfer.kind == "output" and options.filename is not None:
+            other = writers.setdefault(options.filename, name)
+            if other != name:
+                complain(f"{name} and {other} are both written to {options.filename}", "give one another filename")
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """One directive's parameters, each checked as it is asked for."""
+
+    transfer: Transfer
+    relation: Relation
+    complain: Complain
+
+    def refuse_unknown(self) -> None:
+        directive = f".{self.transfer.kind} {self.relation.name}"
+        for key in self.transfer.params:
+            if key == "auxArity":
+                self.complain("the parameter auxArity is not supported", "leave it out")
+            elif key not in PARAMETERS:
+                near = get_close_matches(key, PARAMETERS, n=1)
+                advice = f"did you mean {near[0]}?" if near else f"the parameters are {', '.join(PARAMETERS)}"
+                self.complain(f"{directive} has no parameter {key}", advice)
+
+    def channel(self) -> tuple[str, str]:
+        channels = CHANNELS[self.transfer.kind]
+        default = next(iter(channels))
+        asked = self.transfer.params.get("IO", default)
+        if asked not in channels:
+            known = " or ".join(f"IO={each}" for each in channels)
+            self.complain(f"IO={asked} is not supported for .{self.transfer.kind}", f"write {known}")
+        return channels.get(asked, channels[default])
+
+    def flag(self, key: str) -> bool:
+        text = self.transfer.params.get(key, "false")
+        if text not in ("true", "false"):
+            self.complain(f"{key}={text} is neither true nor false", f"write {key}=true or leave it out")
+        return text == "true"
+
+    def filename(self, default: str) -> str:
+        filename = self.transfer.params.get("filename", default)
+        if not filename or "\0" in filename:
+            self.complain("the filename is empty or holds a zero byte", f"leave it out to use {default}")
+        return filename
+
+    def delimiter(self, *, rfc4180: bool) -> str:
+        text = self.transfer.params.get("delimiter", "," if rfc4180 else "\t").replace("\\t", "\t")
+        if not text or "\n" in text or "\r" in text:
+            self.complain("the delimiter is empty or holds a line end", 'write a text such as delimiter=","')
+        elif rfc4180 and '"' in text:
+            self.complain("the delimiter of an rfc4180 file cannot hold a quote", 'write a text such as delimiter=","')
+        return text
+
+    def format(self) -> str:
+        text = self.transfer.params.get("format", "list")
+        if text not in ("list", "object"):
+            self.complain(f"format={text} is not supported", "write format=list or format=object, with IO=jsonfile")
+        return text
+
+    def columns(self) -> tuple[int, ...] | None:
+        text = self.transfer.params.get("columns")
+        if text is None:
+            return None
+        parts = text.split(":")
+        arity = self.relation.arity
+        if not all(part.isascii() and part.isdigit() for part in parts) or len(set(parts)) != len(parts):
+            self.complain(f"columns={text} is not a list of columns", 'write their numbers, from 0: columns="0:2"')
+            return None
+        if len(parts) != arity:
+            self.complain(
+                f"columns={text} names {len(parts)} columns, but {self.relation.name} has {arity}",
+                "name one column of the file for each attribute",
+            )
+        return tuple(int(part) for part in parts)

@@ -1,0 +1,82 @@
+"""The tuples in a text of delimited fields.
+
+Columns are converted as a whole; only when one does not convert is each row looked at, to say what is wrong with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from whence.io.errors import FactError
+from whence.io.explain_rows import explain_rows
+from whence.io.options import Options
+from whence.io.split_fields import Fields, split_around_values, split_lines, split_plain, split_quoted
+from whence.io.values import HIGHEST, LOWEST, parse_value, quoted
+from whence.lang.program import Relation
+from whence.lang.types import FLOAT, SYMBOL, Kind, Primitive, Tuple, Types, Value
+
+
+def parse_rows(text: str, options: Options, relation: Relation, types: Types, name: str) -> set[Tuple]:
+    """`name` is what errors call the text."""
+    if relation.arity == 0:
+        return _parse_nullary(text, options, relation, name)
+    fields = _split(text, options, relation, types, name)
+    if options.headers:
+        fields = Fields(fields.rows[1:], fields.lines[1:])
+    try:
+        columns = _columns(fields.rows, options, relation)
+        values = [_convert(cells, each.kind, types) for cells, each in zip(columns, relation.fields, strict=False)]
+    except ValueError:
+        raise explain_rows(fields, options, relation, types, name) from None
+    return set(zip(*values, strict=True))
+
+
+def _split(text: str, options: Options, relation: Relation, types: Types, name: str) -> Fields:
+    if options.rfc4180:
+        return split_quoted(text, options.delimiter, name)
+    if options.delimiter == "\t" or all(isinstance(each.kind, Primitive) for each in relation.fields):
+        return split_plain(text, options.delimiter)
+    columns = options.columns or range(relation.arity)
+    kinds: list[Kind] = [SYMBOL] * (max(columns) + 1)
+    for at, each in zip(columns, relation.fields, strict=False):
+        kinds[at] = each.kind
+    return split_around_values(text, options.delimiter, kinds, types)
+
+
+def _columns(rows: list[list[str]], options: Options, relation: Relation) -> Iterable[Sequence[str]]:
+    lengths = set(map(len, rows))
+    if options.columns is None:
+        if lengths <= {relation.arity}:
+            return zip(*rows, strict=True)
+    elif all(length > max(options.columns) for length in lengths):
+        return [[row[at] for row in rows] for at in options.columns]
+    raise ValueError
+
+
+def _convert(cells: Sequence[str], kind: Kind, types: Types) -> Sequence[Value]:
+    if kind == SYMBOL:
+        return cells
+    if isinstance(kind, Primitive):
+        together = "".join(cells)
+        # Python takes other digits than ASCII's, and underscores between them; fact files do not.
+        if together.isascii() and "_" not in together:
+            try:
+                return list(map(float, cells)) if kind == FLOAT else _in_range(list(map(int, cells)), kind)
+            except ValueError:
+                pass  # perhaps only a 0x or 0b, which parse_value knows
+    values = {text: parse_value(text, kind, types) for text in set(cells)}
+    return [values[text] for text in cells]
+
+
+def _in_range(numbers: list[int], kind: Kind) -> list[int]:
+    if numbers and not (LOWEST[kind] <= min(numbers) and max(numbers) <= HIGHEST[kind]):
+        raise ValueError
+    return numbers
+
+
+def _parse_nullary(text: str, options: Options, relation: Relation, name: str) -> set[Tuple]:
+    lines = list(enumerate(split_lines(text), 1))[1 if options.headers else 0 :]
+    bad = [f"{name}:{number}: expected (), found {quoted(line)}" for number, line in lines if line.strip() != "()"]
+    if bad:
+        raise FactError(bad, hints=[f"{relation.name} has no columns: the line () says that it holds"])
+    return {()} if lines else set()

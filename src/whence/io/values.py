@@ -1,0 +1,301 @@
+"""The text of values, as it stands in the cells of fact files: Souffle's, with quotes where a symbol needs them.
+
+Values are read and written without recursion, because a linked list of records nests as deep as it is long.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator, Iterable, Mapping
+from dataclasses import dataclass
+from itertools import repeat
+from typing import NoReturn
+
+from whence.lang.types import (
+    FLOAT,
+    NUMBER,
+    SYMBOL,
+    UNSIGNED,
+    AdtKind,
+    Field,
+    Kind,
+    ListKind,
+    RecordKind,
+    Types,
+    Value,
+    Variant,
+)
+
+LOWEST: dict[Kind, int] = {NUMBER: -(2**63), UNSIGNED: 0}
+HIGHEST: dict[Kind, int] = {NUMBER: 2**63 - 1, UNSIGNED: 2**64 - 1}
+
+
+def described(kind: Kind) -> str:
+    name = "unsigned number" if kind == UNSIGNED else str(kind)
+    return f"an {name}" if name[0] in "aeiouAEIOU" else f"a {name}"
+
+
+def quoted(text: str) -> str:
+    return repr(text) if len(text) <= 60 else repr(text[:59] + "…")
+
+
+# -- writing ----------------------------------------------------------------------------------------------------------
+
+# The reader skips space before a symbol and stops at a comma or the closing bracket: what it would misread is quoted.
+_IN_RECORD = re.compile(r'\A[\s"]|[],\n\r\t]')
+_IN_BRANCH = re.compile(r'\A[\s"]|[),\n\r\t]')
+_IN_LIST = re.compile(r'\A\Z|\A[\s"]|[],\n\r\t]')
+
+_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", '"': '\\"', "\\": "\\\\"}
+_UNESCAPES = {"n": "\n", "r": "\r", "t": "\t"}
+
+# Text to write as it is, or a value with its kind and what has to be quoted there.
+_Piece = str | tuple[Value, Kind, re.Pattern[str]]
+
+
+def format_value(value: Value, kind: Kind, types: Types) -> str:
+    """
+    >>> from whence.lang.types import ListKind
+    >>> format_value((1.0, 0.5), ListKind(FLOAT), Types())
+    '[1, 0.5]'
+    """
+    if isinstance(value, float | int):
+        return format_float(value) if kind == FLOAT else str(value)
+    if kind == SYMBOL:
+        return str(value)
+    parts: list[str] = []
+    pending: list[_Piece] = [(value, kind, _IN_RECORD)]  # last first
+    while pending:
+        piece = pending.pop()
+        if isinstance(piece, str):
+            parts.append(piece)
+        else:
+            pending.extend(_pieces(*piece, types))
+    return "".join(parts)
+
+
+def format_float(value: float) -> str:
+    """The shortest text that reads back as the same float, without the `.0` of whole ones."""
+    return repr(float(value)).removesuffix(".0")
+
+
+def _pieces(value: Value, kind: Kind, misread: re.Pattern[str], types: Types) -> Iterable[_Piece]:
+    """The value taken apart one level, last piece first."""
+    match value:
+        case None:
+            return ("nil",)
+        case str():
+            return (_quote(value) if misread.search(value) else value,)
+        case Variant(branch, args):
+            if not args:
+                return (f"${branch}",)
+            return _enclosed(f"${branch}(", args, _kinds(_branches(kind, types)[branch]), ")", _IN_BRANCH)
+        case tuple() if isinstance(kind, ListKind):
+            return _enclosed("[", value, repeat(kind.element), "]", _IN_LIST)
+        case tuple():
+            return _enclosed("[", value, _kinds(types.records[str(kind)]), "]", _IN_RECORD)
+        case _:
+            return (format_float(value) if kind == FLOAT else str(value),)
+
+
+def _enclosed(
+    opener: str, values: Iterable[Value], kinds: Iterable[Kind], closer: str, misread: re.Pattern[str]
+) -> list[_Piece]:
+    pieces: list[_Piece] = [opener]
+    for value, kind in zip(values, kinds, strict=False):
+        if len(pieces) > 1:
+            pieces.append(", ")
+        pieces.append((value, kind, misread))
+    return [closer, *reversed(pieces)]
+
+
+def _kinds(fields: Iterable[Field]) -> Iterable[Kind]:
+    return (each.kind for each in fields)
+
+
+def _quote(symbol: str) -> str:
+    return '"' + "".join(_ESCAPES.get(char, char) for char in symbol) + '"'
+
+
+# -- reading ----------------------------------------------------------------------------------------------------------
+
+_INTEGER = re.compile(r"\s*([+-]?)(?:0[xX]([0-9a-fA-F]+)|0[bB]([01]+)|([0-9]+))\s*")
+_FLOAT = re.compile(r"\s*[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf|infinity|nan)\s*", re.IGNORECASE)
+_SPACE = re.compile(r"\s*")
+_BRANCH = re.compile(r"\$\s*([\w?.]+)")
+_QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
+
+
+def parse_value(text: str, kind: Kind, types: Types) -> Value:
+    """Raises ValueError, saying what is wrong with the text.
+
+    >>> parse_value("0x10", NUMBER, Types())
+    16
+    """
+    if kind == SYMBOL:
+        return text
+    if kind == FLOAT:
+        return _parse_float(text)
+    if kind in HIGHEST:
+        return _parse_int(text, kind)
+    value, end = parse_prefix(text, 0, kind, types)
+    rest = text[end:].strip()
+    if rest:
+        raise ValueError(f"{quoted(text)} is not {described(kind)}: it ends before {quoted(rest)}")
+    return value
+
+
+def parse_prefix(text: str, start: int, kind: Kind, types: Types) -> tuple[Value, int]:
+    """The record, branch or list that begins at `start`, and where it ends."""
+    reader = _Reader(text, types, start)
+    try:
+        return reader.read(kind), reader.at
+    except ValueError as error:
+        raise ValueError(f"{quoted(text[start:])} is not {described(kind)}: {error}") from None
+
+
+def _parse_int(text: str, kind: Kind) -> int:
+    match = _INTEGER.fullmatch(text)
+    if match is None or (kind == UNSIGNED and match[1] == "-"):
+        raise ValueError(f"{quoted(text)} is not {described(kind)}")
+    sign, hexadecimal, binary, decimal = match.groups()
+    digits, base = (hexadecimal, 16) if hexadecimal else (binary, 2) if binary else (decimal, 10)
+    digits = digits.lstrip("0") or "0"
+    # Python refuses to convert thousands of digits; none of those numbers is in range.
+    size = int(digits, base) if len(digits) <= 64 else 2**64
+    number = -size if sign == "-" else size
+    if not LOWEST[kind] <= number <= HIGHEST[kind]:
+        raise ValueError(
+            f"{quoted(text)} is out of range: {described(kind)} lies between {LOWEST[kind]} and {HIGHEST[kind]}"
+        )
+    return number
+
+
+def _parse_float(text: str) -> float:
+    if not _FLOAT.fullmatch(text):
+        raise ValueError(f"{quoted(text)} is not a float")
+    return float(text)
+
+
+def _branches(kind: Kind, types: Types) -> Mapping[str, tuple[Field, ...]]:
+    return types.adts[str(kind)]
+
+
+# A value under way: it asks for its parts by their kind and the bracket that closes it, and returns itself.
+_Reading = Generator[tuple[Kind, str], Value, Value]
+
+
+@dataclass
+class _Reader:
+    text: str
+    types: Types
+    start: int
+
+    def __post_init__(self) -> None:
+        self.at = self.start
+
+    def read(self, kind: Kind) -> Value:
+        under_way = [self._value(kind, "")]
+        value: Value = None
+        while under_way:
+            try:
+                part = under_way[-1].send(value)
+            except StopIteration as done:
+                under_way.pop()
+                value = done.value
+            else:
+                under_way.append(self._value(*part))
+                value = None
+        return value
+
+    def _value(self, kind: Kind, closer: str) -> _Reading:
+        self._skip_space()
+        match kind:
+            case RecordKind(name):
+                if self._accept("nil"):
+                    return None
+                self._expect("[", or_else=" or nil")
+                return (yield from self._fields(self.types.records[name], "]"))
+            case AdtKind():
+                branch, fields = self._branch(kind)
+                if not fields and not self._accept("("):
+                    return Variant(branch)
+                if fields:
+                    self._expect("(")
+                return Variant(branch, (yield from self._fields(fields, ")")))
+            case ListKind(element):
+                return (yield from self._items(element))
+            case _:
+                return self._symbol(closer) if kind == SYMBOL else self._number(kind, closer)
+
+    def _fields(self, fields: tuple[Field, ...], closer: str) -> Generator[tuple[Kind, str], Value, tuple[Value, ...]]:
+        values: list[Value] = []
+        for each in fields:
+            if values:
+                self._expect(",", or_else=f" and {each.name}: {each.type}")
+            values.append((yield each.kind, closer))
+        self._expect(closer)
+        return tuple(values)
+
+    def _items(self, element: Kind) -> Generator[tuple[Kind, str], Value, tuple[Value, ...]]:
+        self._expect("[")
+        if self._accept("]"):
+            return ()
+        values = [(yield element, "]")]
+        while self._accept(","):
+            values.append((yield element, "]"))
+        self._expect("]", or_else=" or ','")
+        return tuple(values)
+
+    def _branch(self, kind: Kind) -> tuple[str, tuple[Field, ...]]:
+        branches = _branches(kind, self.types)
+        match = _BRANCH.match(self.text, self.at)
+        if match is None:
+            self._fail("'$' and the name of a branch")
+        if match[1] not in branches:
+            known = ", ".join(f"${name}" for name in branches)
+            raise ValueError(f"it has no branch ${match[1]}, only {known}")
+        self.at = match.end()
+        return match[1], branches[match[1]]
+
+    def _symbol(self, closer: str) -> str:
+        if not self.text.startswith('"', self.at):
+            return self._bare(closer)
+        match = _QUOTED.match(self.text, self.at)
+        if match is None:
+            raise ValueError(f"the quote at character {self.at - self.start + 1} is never closed")
+        self.at = match.end()
+        return re.sub(r"\\(.)", lambda escape: _UNESCAPES.get(escape[1], escape[1]), match[1], flags=re.DOTALL)
+
+    def _number(self, kind: Kind, closer: str) -> Value:
+        return parse_value(self._bare(closer), kind, self.types)
+
+    def _bare(self, closer: str) -> str:
+        ends = [end for stop in (",", closer) if (end := self.text.find(stop, self.at)) >= 0]
+        if not ends:
+            raise ValueError(f"its '{closer}' is missing")
+        start, self.at = self.at, min(ends)
+        return self.text[start : self.at]
+
+    def _skip_space(self) -> None:
+        self.at = self._next()
+
+    def _next(self) -> int:
+        match = _SPACE.match(self.text, self.at)
+        return match.end() if match else self.at
+
+    def _accept(self, word: str) -> bool:
+        start = self._next()
+        if not self.text.startswith(word, start):
+            return False
+        self.at = start + len(word)
+        return True
+
+    def _expect(self, word: str, *, or_else: str = "") -> None:
+        if not self._accept(word):
+            self._skip_space()
+            self._fail(f"'{word}'{or_else}")
+
+    def _fail(self, expected: str) -> NoReturn:
+        found = quoted(self.text[self.at]) if self.at < len(self.text) else "the end"
+        raise ValueError(f"expected {expected} at character {self.at - self.start + 1}, found {found}")

@@ -1,0 +1,196 @@
+"""Expanding components: `.init g = Graph<N>` becomes Graph's statements with every name it declares prefixed by `g.`.
+
+A name is looked up in the instance itself, then in the instances around it, then globally. A derived component holds the
+statements of its bases before its own; `.override r` drops the bases' rules for r.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+
+from whence.lang import tree
+from whence.lang.diagnostics import BadComponent, Diagnostic, Redefined, UnknownComponent
+from whence.lang.rewrite import rebuild
+
+MAX_DEPTH = 50
+
+
+def expand_components(module: tree.Module, found: list[Diagnostic]) -> tree.Module:
+    """The module without `.comp`, `.init` and `.override`."""
+    if not any(isinstance(statement, tree.Component | tree.Init | tree.Override) for statement in module.statements):
+        return module
+    return tree.Module(tuple(_Expander(found).expand(module.statements, "", {}, 0)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Template:
+    """A component and the components that could be named where it was declared."""
+
+    component: tree.Component
+    scope: Mapping[str, _Template]
+
+
+@dataclass(slots=True)
+class _Expander:
+    found: list[Diagnostic]
+
+    def expand(
+        self, statements: Iterable[tree.Statement], prefix: str, outer: Mapping[str, _Template], depth: int
+    ) -> list[tree.Statement]:
+        """Statements with the instances among them replaced by their contents, names not yet prefixed."""
+        statements = list(statements)
+        scope = dict(outer)
+        for statement in statements:
+            if isinstance(statement, tree.Component):
+                if statement.name in scope and scope[statement.name].component in statements:
+                    self.found.append(Redefined(statement.span, what="component", name=statement.name))
+                scope[statement.name] = _Template(statement, scope)
+        result: list[tree.Statement] = []
+        instances: set[str] = set()
+        for statement in statements:
+            if isinstance(statement, tree.Init):
+                if statement.name in instances:
+                    self.found.append(Redefined(statement.span, what="instance", name=statement.name))
+                instances.add(statement.name)
+                result += self._instance(statement, prefix, scope, depth)
+            elif isinstance(statement, tree.Override):
+                if depth == 0:
+                    self.found.append(
+                        BadComponent(
+                            statement.span,
+                            problem=".override outside a component",
+                            advice="it replaces the rules that a component inherits",
+                        )
+                    )
+            elif not isinstance(statement, tree.Component):
+                result.append(statement)
+        return result
+
+    def _instance(
+        self, init: tree.Init, prefix: str, scope: Mapping[str, _Template], depth: int
+    ) -> list[tree.Statement]:
+        if depth >= MAX_DEPTH:
+            self.found.append(
+                BadComponent(init.span, problem="components instantiate each other without end", advice="break the cycle")
+            )
+            return []
+        contents, inner = self._contents(init.component, scope, frozenset())
+        statements = self.expand(contents, f"{prefix}{init.name}.", inner, depth + 1)
+        own = {name for statement in statements for name in _declared(statement)}
+        return [_prefix_names(statement, own, f"{init.name}.") for statement in statements]
+
+    def _contents(
+        self, ref: tree.TypeRef, scope: Mapping[str, _Template], active: frozenset[str]
+    ) -> tuple[list[tree.Statement], Mapping[str, _Template]]:
+        """A component's statements, inherited ones first, with its parameters replaced."""
+        template = scope.get(ref.name)
+        if template is None:
+            close = get_close_matches(ref.name, scope, 1)
+            advice = f"did you mean {close[0]}?" if close else "declare it with .comp"
+            self.found.append(UnknownComponent(ref.span, name=ref.name, advice=advice))
+            return [], scope
+        component = template.component
+        if ref.name in active:
+            self.found.append(
+                BadComponent(component.span, problem=f"component {ref.name} inherits from itself", advice="break the cycle")
+            )
+            return [], scope
+        if len(ref.args) != len(component.params):
+            self.found.append(
+                BadComponent(
+                    ref.span,
+                    problem=f"component {ref.name} takes {len(component.params)} parameters, not {len(ref.args)}",
+                    advice=f"it is declared as {component.name}<{', '.join(component.params)}>" if component.params else "write no < >",
+                )
+            )
+            return [], scope
+        values = dict(zip(component.params, ref.args, strict=True))
+        own = [_substitute(statement, values) for statement in component.statements]
+        # Arguments that name components are looked up where they were written.
+        inner: dict[str, _Template] = dict(template.scope) | {arg.name: scope[arg.name] for arg in ref.args if arg.name in scope}
+        inherited: list[tree.Statement] = []
+        for base in component.bases:
+            statements, base_scope = self._contents(_substitute(base, values), inner, active | {ref.name})
+            inherited += statements
+            inner = {**base_scope, **inner}
+        return self._override(inherited, own) + own, inner
+
+    def _override(self, inherited: list[tree.Statement], own: list[tree.Statement]) -> list[tree.Statement]:
+        """The inherited statements without the rules of relations that the derived component overrides."""
+        replaced = {statement.relation: statement for statement in own if isinstance(statement, tree.Override)}
+        if not replaced:
+            return inherited
+        declarations = {
+            name: statement for statement in inherited if isinstance(statement, tree.RelationDecl) for name in statement.names
+        }
+        for name, statement in replaced.items():
+            if name not in declarations:
+                problem, advice = f"{name} is not inherited", "override a relation that a base component declares"
+            elif "overridable" not in declarations[name].qualifiers:
+                problem, advice = f"{name} is not overridable", f"declare it .decl {name}(…) overridable in the base component"
+            else:
+                continue
+            self.found.append(BadComponent(statement.span, problem=problem, advice=advice))
+        kept: list[tree.Statement] = []
+        for each in inherited:
+            if isinstance(each, tree.Rule):
+                heads = tuple(head for head in each.heads if head.relation not in replaced)
+                if heads:
+                    kept.append(each if len(heads) == len(each.heads) else replace(each, heads=heads))
+            else:
+                kept.append(each)
+        return kept
+
+
+def _declared(statement: tree.Statement) -> tuple[str, ...]:
+    if isinstance(statement, tree.RelationDecl):
+        return statement.names
+    return (statement.name,) if isinstance(statement, tree.TypeDecl) else ()
+
+
+def _substitute(node: tree.Statement | tree.TypeRef, values: Mapping[str, tree.TypeRef]) -> tree.Statement:
+    """The node with component parameters replaced by their values, in types and in names of relations (`T.edge`)."""
+    if not values:
+        return node  # type: ignore[return-value]
+    names = {param: value.name for param, value in values.items()}
+
+    def change(part: object) -> object:
+        if isinstance(part, tree.TypeRef) and part.name in values and not part.args:
+            return replace(values[part.name], span=part.span)
+        return _rename(part, lambda name: _replace_first(name, names))
+
+    return rebuild(node, change)  # type: ignore[return-value]
+
+
+def _replace_first(name: str, names: Mapping[str, str]) -> str:
+    first, dot, rest = name.partition(".")
+    return names.get(first, first) + dot + rest
+
+
+def _prefix_names(statement: tree.Statement, own: set[str], prefix: str) -> tree.Statement:
+    """The statement with each name that the instance declares prefixed."""
+
+    def renamed(name: str) -> str:
+        return prefix + name if name in own else name
+
+    return rebuild(statement, lambda part: _rename(part, renamed, declarations=True))
+
+
+def _rename(part: object, name_of: object, *, declarations: bool = False) -> object:
+    assert callable(name_of)
+    match part:
+        case tree.TypeRef(name=name) | tree.Atom(relation=name) | tree.Window(relation=name) | tree.Lifetime(relation=name):
+            new = name_of(name)
+            if new == name:
+                return part
+            return replace(part, name=new) if isinstance(part, tree.TypeRef) else replace(part, relation=new)
+        case tree.Directive(relations=names):
+            return replace(part, relations=tuple(name_of(name) for name in names))
+        case tree.RelationDecl(names=names) if declarations:
+            return replace(part, names=tuple(name_of(name) for name in names))
+        case tree.TypeDecl(name=name) if declarations:
+            return replace(part, name=name_of(name))
+        case _:
+            return part

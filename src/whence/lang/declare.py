@@ -1,0 +1,339 @@
+"""Declarations: the types, relations, functors and directives of a module, resolved and checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+
+from whence.lang import tree
+from whence.lang.diagnostics import (
+    BadChoice,
+    BadDirective,
+    BadTypeDeclaration,
+    BadWindow,
+    Diagnostic,
+    MisplacedLocation,
+    Redefined,
+    UnknownAttribute,
+    UnknownRelation,
+    UnknownType,
+    UnregisteredFunction,
+)
+from whence.lang.functors import SIGNATURES
+from whence.lang.program import Relation, Transfer, Window
+from whence.lang.tree import Span
+from whence.lang.types import PRIMITIVES, AdtKind, Field, Kind, ListKind, RecordKind, Types
+
+_STEERING = frozenset({"inline", "no_inline", "magic", "no_magic", "brie", "btree", "btree_delete", "overridable"})
+_DIRECTIVE_QUALIFIERS = frozenset({"input", "output", "printsize"})
+
+
+@dataclass(frozen=True, slots=True)
+class Functor:
+    """A registered Python function as declared with `.functor`."""
+
+    params: tuple[Kind, ...]
+    result: Kind
+
+
+@dataclass
+class Declarations:
+    types: Types
+    relations: dict[str, Relation] = field(default_factory=dict)
+    functors: dict[str, Functor] = field(default_factory=dict)
+    transfers: list[Transfer] = field(default_factory=list)
+    # The branches of all algebraic data types, by name: several types may share a branch name.
+    branches: dict[str, list[str]] = field(default_factory=dict)
+
+
+def declare(
+    module: tree.Module, functions: Mapping[str, Callable[..., object]], found: list[Diagnostic]
+) -> Declarations:
+    declarer = _Declarer(found)
+    declarations = Declarations(declarer.types(module))
+    for type_name, branches in declarations.types.adts.items():
+        for branch in branches:
+            declarations.branches.setdefault(branch, []).append(type_name)
+    for statement in module.statements:
+        if isinstance(statement, tree.RelationDecl):
+            declarer.relation(statement, declarations)
+        elif isinstance(statement, tree.FunctorDecl):
+            declarer.functor(statement, declarations, functions)
+    return declarations
+
+
+def declare_uses(module: tree.Module, declarations: Declarations, found: list[Diagnostic]) -> None:
+    """Windows, lifetimes and directives, which name relations that rules may have introduced."""
+    for statement in module.statements:
+        if isinstance(statement, tree.Directive):
+            _directive(statement, declarations, found)
+        elif isinstance(statement, tree.Window | tree.Lifetime):
+            _window(statement, declarations, found)
+
+
+@dataclass
+class _Declarer:
+    found: list[Diagnostic]
+    declared: dict[str, tree.TypeDecl] = field(default_factory=dict)
+    kinds: dict[str, Kind] = field(default_factory=lambda: dict(PRIMITIVES))
+    aliases: dict[str, str] = field(default_factory=dict)
+
+    # -- types
+
+    def types(self, module: tree.Module) -> Types:
+        for statement in module.statements:
+            if isinstance(statement, tree.TypeDecl):
+                if statement.name in self.declared or statement.name in PRIMITIVES:
+                    self.found.append(Redefined(statement.span, what="type", name=statement.name))
+                else:
+                    self.declared[statement.name] = statement
+        for name, statement in self.declared.items():
+            match statement.body:
+                case tree.RecordOf():
+                    self.kinds[name] = RecordKind(name)
+                case tree.BranchesOf():
+                    self.kinds[name] = AdtKind(name)
+                case tree.UnionOf(members=(single,)) if single.name != "list":
+                    self.aliases[name] = single.name
+        for name in self.declared:
+            self._kind(name, ())
+        records = {
+            name: self._fields(statement.body.fields, name)
+            for name, statement in self.declared.items()
+            if isinstance(statement.body, tree.RecordOf)
+        }
+        adts = {
+            name: self._branches(statement, statement.body)
+            for name, statement in self.declared.items()
+            if isinstance(statement.body, tree.BranchesOf)
+        }
+        members = {self._canonical(name): self._members(self._canonical(name)) for name in (*PRIMITIVES, *self.declared)}
+        return Types(self.kinds, records, adts, members)
+
+    def _canonical(self, name: str) -> str:
+        for _ in range(len(self.aliases) + 1):
+            if name not in self.aliases:
+                break
+            name = self.aliases[name]
+        return name
+
+    def _kind(self, name: str, active: tuple[str, ...]) -> Kind | None:
+        if name in self.kinds:
+            return self.kinds[name]
+        statement = self.declared.get(name)
+        if statement is None:
+            return None
+        if name in active:
+            self.found.append(
+                BadTypeDeclaration(statement.span, problem=f"type {name} is defined by itself", advice="break the cycle")
+            )
+            self.kinds[name] = PRIMITIVES["symbol"]
+            return self.kinds[name]
+        body = statement.body
+        assert isinstance(body, tree.SubtypeOf | tree.UnionOf)
+        refs = (body.base,) if isinstance(body, tree.SubtypeOf) else body.members
+        kinds = [kind for ref in refs if (kind := self.resolve(ref, (*active, name))[1]) is not None]
+        for ref, kind in zip(refs, kinds, strict=False):
+            if kind != kinds[0]:
+                self.found.append(
+                    BadTypeDeclaration(
+                        ref.span or statement.span,
+                        problem=f"type {name} cannot hold both {kinds[0]} and {kind} values",
+                        advice="the members of a union have the same base type; use an algebraic data type to mix them",
+                    )
+                )
+        self.kinds[name] = kinds[0] if kinds else PRIMITIVES["symbol"]
+        return self.kinds[name]
+
+    def resolve(self, ref: tree.TypeRef, active: tuple[str, ...] = ()) -> tuple[str, Kind | None]:
+        """The canonical name and kind of a type as written."""
+        if ref.name == "list":
+            if len(ref.args) != 1:
+                self.found.append(
+                    BadTypeDeclaration(ref.span, problem="list takes one type", advice="write list<number>")
+                )
+                return "list<symbol>", ListKind(PRIMITIVES["symbol"])
+            name, element = self.resolve(ref.args[0], active)
+            return f"list<{name}>", None if element is None else ListKind(element)
+        kind = None if ref.args else self._kind(ref.name, active)
+        if kind is None:
+            close = get_close_matches(ref.name, (*PRIMITIVES, *self.declared), 1)
+            advice = f"did you mean {close[0]}?" if close else f"declare it with .type {ref.name} <: symbol, or use number, unsigned, float, symbol"
+            self.found.append(UnknownType(ref.span, name=ref.name, advice=advice))
+        return self._canonical(ref.name), kind
+
+    def _members(self, name: str) -> frozenset[str]:
+        """All types whose values a type includes."""
+        result, pending = {name}, [name]
+        while pending:
+            current = pending.pop()
+            statement = self.declared.get(current)
+            inside = {
+                self._canonical(other)
+                for other, declared in self.declared.items()
+                if isinstance(declared.body, tree.SubtypeOf) and self._canonical(declared.body.base.name) == current
+            }
+            if statement is not None and isinstance(statement.body, tree.UnionOf):
+                inside |= {self._canonical(ref.name) for ref in statement.body.members}
+            pending += inside - result
+            result |= inside
+        return frozenset(result)
+
+    def _fields(self, attributes: tuple[tree.Attribute, ...], owner: str) -> tuple[Field, ...]:
+        seen: set[str] = set()
+        result = []
+        for attribute in attributes:
+            if attribute.name in seen:
+                self.found.append(Redefined(attribute.span, what=f"attribute of {owner}", name=attribute.name))
+            seen.add(attribute.name)
+            name, kind = self.resolve(attribute.type)
+            result.append(Field(attribute.name, name, kind or PRIMITIVES["symbol"]))
+        return tuple(result)
+
+    def _branches(self, statement: tree.TypeDecl, body: tree.BranchesOf) -> dict[str, tuple[Field, ...]]:
+        branches: dict[str, tuple[Field, ...]] = {}
+        for branch in body.branches:
+            if branch.name in branches:
+                self.found.append(Redefined(branch.span, what=f"branch of {statement.name}", name=branch.name))
+            branches[branch.name] = self._fields(branch.fields, branch.name)
+        return branches
+
+    # -- relations and functors
+
+    def relation(self, statement: tree.RelationDecl, declarations: Declarations) -> None:
+        fields = self._fields(statement.attributes, statement.names[0])
+        located = [index for index, attribute in enumerate(statement.attributes) if attribute.located]
+        for index in located[1:]:
+            self.found.append(MisplacedLocation(statement.attributes[index].span, problem="a relation has one location"))
+        columns = {each.name: index for index, each in enumerate(fields)}
+        choices = []
+        for keys in statement.choices:
+            unknown = [key for key in keys if key not in columns]
+            for key in unknown:
+                self.found.append(
+                    UnknownAttribute(
+                        statement.span, relation=statement.names[0], name=key, attributes=", ".join(columns) or "none"
+                    )
+                )
+            if not unknown:
+                choices.append(tuple(columns[key] for key in keys))
+        equivalence = "eqrel" in statement.qualifiers
+        if equivalence and (len(fields) != 2 or fields[0].kind != fields[1].kind):
+            self.found.append(
+                BadTypeDeclaration(
+                    statement.span,
+                    problem=f"an eqrel relation has two attributes of one type, {statement.names[0]} has not",
+                    advice="an equivalence relates values of one type",
+                )
+            )
+            equivalence = False
+        if equivalence and choices:
+            self.found.append(
+                BadChoice(statement.span, problem="an eqrel relation has no choice-domain", advice="remove one of the two")
+            )
+        for name in statement.names:
+            if name in declarations.relations:
+                self.found.append(
+                    Redefined(
+                        statement.span,
+                        what="relation",
+                        name=name,
+                        related=[(declarations.relations[name].span, "it is defined here")],
+                    )
+                )
+                continue
+            declarations.relations[name] = Relation(
+                name,
+                fields,
+                statement.span,
+                location=located[0] if located else None,
+                equivalence=equivalence,
+                choices=tuple(choices),
+            )
+            for qualifier in statement.qualifiers:
+                if qualifier in _DIRECTIVE_QUALIFIERS:
+                    declarations.transfers.append(Transfer(qualifier, name, {}, statement.span))
+
+    def functor(
+        self, statement: tree.FunctorDecl, declarations: Declarations, functions: Mapping[str, Callable[..., object]]
+    ) -> None:
+        if statement.name in declarations.functors or statement.name in SIGNATURES:
+            self.found.append(Redefined(statement.span, what="functor", name=statement.name))
+            return
+        params = tuple(self.resolve(param)[1] or PRIMITIVES["symbol"] for param in statement.params)
+        result = self.resolve(statement.result)[1] or PRIMITIVES["symbol"]
+        declarations.functors[statement.name] = Functor(params, result)
+        if statement.name not in functions:
+            self.found.append(UnregisteredFunction(statement.span, name=statement.name))
+
+
+# -- directives -------------------------------------------------------------------------------------------------------
+
+
+def _unknown(span: Span, name: str, declarations: Declarations) -> UnknownRelation:
+    return UnknownRelation(span, name=name, advice=suggest(name, declarations.relations, f"declare it with .decl {name}(…)"))
+
+
+def suggest(name: str, known: Mapping[str, object], otherwise: str) -> str:
+    close = get_close_matches(name, known, 1)
+    return f"did you mean {close[0]}?" if close else otherwise
+
+
+def _directive(statement: tree.Directive, declarations: Declarations, found: list[Diagnostic]) -> None:
+    params = dict(statement.params)
+    for name in statement.relations:
+        relation = declarations.relations.get(name)
+        if relation is None:
+            found.append(_unknown(statement.span, name, declarations))
+        elif statement.kind == "limitsize":
+            limit = params.get("n", "")
+            if not limit.isdigit():
+                found.append(
+                    BadDirective(statement.span, problem=".limitsize needs a number n", advice=f"write .limitsize {name}(n=100)")
+                )
+            else:
+                declarations.relations[name] = replace(relation, limit=int(limit))
+        else:
+            declarations.transfers.append(Transfer(statement.kind, name, params, statement.span))
+
+
+def _window(statement: tree.Window | tree.Lifetime, declarations: Declarations, found: list[Diagnostic]) -> None:
+    relation = declarations.relations.get(statement.relation)
+    if relation is None:
+        found.append(_unknown(statement.span, statement.relation, declarations))
+        return
+    if isinstance(statement, tree.Lifetime):
+        if statement.duration <= 0:
+            found.append(BadWindow(statement.span, problem="a lifetime is positive", advice="write .lifetime R 30"))
+        elif relation.lifetime is not None:
+            found.append(Redefined(statement.span, what="lifetime of", name=relation.name))
+        else:
+            declarations.relations[relation.name] = replace(relation, lifetime=statement.duration)
+        return
+    columns = {each.name: index for index, each in enumerate(relation.fields)}
+    problem = ""
+    if (statement.time is None) == (statement.rows is None):
+        problem = "a window is either time=… or rows=…"
+    elif (statement.time is not None and statement.time <= 0) or (statement.rows is not None and statement.rows < 1):
+        problem = "a window's size is positive"
+    elif statement.rows is not None and not isinstance(statement.rows, int):
+        problem = "a window has a whole number of rows"
+    elif statement.by and statement.rows is None:
+        problem = "only a window of rows is kept per value (by=…)"
+    if problem:
+        found.append(BadWindow(statement.span, problem=problem, advice="write time=30, or rows=4, or rows=4, by=column"))
+        return
+    for name in statement.by:
+        if name not in columns:
+            found.append(
+                UnknownAttribute(
+                    statement.span, relation=relation.name, name=name, attributes=", ".join(columns) or "none"
+                )
+            )
+            return
+    if relation.window is not None:
+        found.append(Redefined(statement.span, what="window of", name=relation.name))
+        return
+    window = Window(statement.time, statement.rows, tuple(columns[name] for name in statement.by))
+    declarations.relations[relation.name] = replace(relation, window=window)

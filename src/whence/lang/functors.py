@@ -1,0 +1,341 @@
+"""The built-in functors: what they accept, what they give, and their meaning on Python values.
+
+Numbers are 64-bit and wrap around. Where a functor has no value (division by zero, `to_number("x")`, a float that is not a
+number), it raises `Undefined`, and the rule instance that asked for it derives nothing: the order in which a body is
+evaluated then cannot change what a program means.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+import struct
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+
+from whence.lang.types import FLOAT, NUMBER, SYMBOL, UNSIGNED, Kind, Primitive, Value
+
+WORD = 1 << 64
+
+
+class Undefined(ArithmeticError):
+    """The functor has no value for these arguments; the message says why."""
+
+
+def to_signed(value: int) -> int:
+    value &= WORD - 1
+    return value - WORD if value >> 63 else value
+
+
+def to_unsigned(value: int) -> int:
+    return value & (WORD - 1)
+
+
+def _defined(value: float) -> float:
+    if math.isnan(value):
+        raise Undefined("the result is not a number")
+    return value
+
+
+# -- arithmetic -------------------------------------------------------------------------------------------------------
+
+
+def _int_divide(left: int, right: int) -> int:
+    if right == 0:
+        raise Undefined("division by zero")
+    quotient = abs(left) // abs(right)
+    return quotient if (left < 0) == (right < 0) else -quotient
+
+
+def _int_remainder(left: int, right: int) -> int:
+    return left - right * _int_divide(left, right)
+
+
+def _int_power(base: int, exponent: int) -> int:
+    if exponent >= 0:
+        return pow(base, exponent, WORD) if exponent > 64 else base**exponent
+    if base == 0:
+        raise Undefined("zero to a negative power")
+    return base ** (exponent & 1) if abs(base) == 1 else 0
+
+
+def _float_divide(left: float, right: float) -> float:
+    if right == 0.0:
+        return _defined(math.nan if left == 0.0 else math.copysign(math.inf, left) * math.copysign(1.0, right))
+    return _defined(left / right)
+
+
+def _float_power(base: float, exponent: float) -> float:
+    try:
+        return _defined(math.pow(base, exponent))
+    except OverflowError:
+        return math.inf if base > 0 or exponent % 2 == 0 else -math.inf
+    except ValueError:
+        if base == 0.0:
+            return math.inf
+        raise Undefined("a negative number to a fractional power") from None
+
+
+def _shift_left(value: int, by: int) -> int:
+    return value << (by & 63)
+
+
+def _shift_right(value: int, by: int) -> int:
+    return value >> (by & 63)
+
+
+def _shift_right_unsigned(value: int, by: int) -> int:
+    return to_unsigned(value) >> (by & 63)
+
+
+_INTEGER: dict[str, Callable[..., int]] = {
+    "+": lambda left, right: left + right,
+    "-": lambda left, right=None: -left if right is None else left - right,
+    "*": lambda left, right: left * right,
+    "/": _int_divide,
+    "%": _int_remainder,
+    "^": _int_power,
+    "band": lambda left, right: left & right,
+    "bor": lambda left, right: left | right,
+    "bxor": lambda left, right: left ^ right,
+    "bnot": lambda value: ~value,
+    "bshl": _shift_left,
+    "bshr": _shift_right,
+    "bshru": _shift_right_unsigned,
+    "land": lambda left, right: int(left != 0 and right != 0),
+    "lor": lambda left, right: int(left != 0 or right != 0),
+    "lxor": lambda left, right: int((left != 0) != (right != 0)),
+    "lnot": lambda value: int(value == 0),
+}
+_REAL: dict[str, Callable[..., float]] = {
+    "+": lambda left, right: _defined(left + right),
+    "-": lambda left, right=None: -left if right is None else _defined(left - right),
+    "*": lambda left, right: _defined(left * right),
+    "/": _float_divide,
+    "^": _float_power,
+}
+
+# -- conversions ------------------------------------------------------------------------------------------------------
+
+
+def _parse_integer(text: str, low: int, high: int) -> int:
+    digits = text.strip().removesuffix("u")
+    sign, body = (-1, digits[1:]) if digits.startswith("-") else (1, digits)
+    base = {"0x": 16, "0b": 2}.get(body[:2], 10)
+    try:
+        value = sign * int(body, base)
+    except ValueError:
+        raise Undefined(f'"{text}" is no number') from None
+    if not low <= value < high or "_" in body:
+        raise Undefined(f'"{text}" is no number of 64 bits')
+    return value
+
+
+def _parse_float(text: str) -> float:
+    try:
+        return _defined(float(text))
+    except ValueError:
+        raise Undefined(f'"{text}" is no float') from None
+
+
+def _truncate(value: float) -> int:
+    if math.isinf(value):
+        raise Undefined("infinity is no integer")
+    return int(value)
+
+
+def _bits_of(value: float) -> int:
+    return int(struct.unpack("<q", struct.pack("<d", value))[0])
+
+
+def ordinal(value: Value) -> int:
+    """A number for any value: equal values have equal ordinals, and the same in every run."""
+    if isinstance(value, int):
+        return to_signed(value)
+    if isinstance(value, float):
+        return _bits_of(value)
+    digest = hashlib.blake2b(repr(value).encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "little") >> 1
+
+
+# -- strings and lists ------------------------------------------------------------------------------------------------
+
+
+def _substring(text: str, start: int, length: int) -> str:
+    return text[start : start + length] if 0 <= start < len(text) and length > 0 else ""
+
+
+_POSIX_CLASSES = {
+    "alnum": "a-zA-Z0-9",
+    "alpha": "a-zA-Z",
+    "blank": r" \t",
+    "digit": "0-9",
+    "lower": "a-z",
+    "punct": r"!-/:-@\[-`{-~",
+    "space": r"\s",
+    "upper": "A-Z",
+    "xdigit": "0-9A-Fa-f",
+    "w": r"\w",
+    "d": r"\d",
+    "s": r"\s",
+}
+_BAD_REPEAT = re.compile(r"(?<!\\)(?:\\\\)*\{(?!\d+(?:,\d*)?\})")
+
+
+@cache
+def _pattern(text: str) -> re.Pattern[str] | None:
+    """The compiled regular expression, or None if it is not one: ECMAScript's rules where Python's differ."""
+    translated = re.sub(r"\[:(\w+):\]", lambda match: _POSIX_CLASSES.get(match[1], match[0]), text)
+    if _BAD_REPEAT.search(re.sub(r"\[[^\]]*\]", "", translated)):
+        return None
+    try:
+        return re.compile(translated)
+    except re.error:
+        return None
+
+
+def matches(pattern: str, text: str) -> bool:
+    """Whether the whole text matches. A pattern that is no regular expression is undefined."""
+    compiled = _pattern(pattern)
+    if compiled is None:
+        raise Undefined(f'"{pattern}" is no regular expression')
+    return compiled.fullmatch(text) is not None
+
+
+def _last(items: tuple[Value, ...]) -> Value:
+    if not items:
+        raise Undefined("an empty list has no last item")
+    return items[-1]
+
+
+def solutions_of_range(kind: Kind, start: int | float, end: int | float, step: int | float | None = None) -> Iterator[int | float]:
+    """`range(start, end[, step])`: from start towards end, which is left out; without a step, by one towards it."""
+    if step is None:
+        step = -1 if start > end and kind != UNSIGNED else 1
+    if step == 0:
+        return
+    at, count = start, 0
+    while (at < end) if step > 0 else (at > end):
+        yield at
+        count += 1
+        at = start + count * step
+
+
+# -- the table --------------------------------------------------------------------------------------------------------
+
+NUMERIC = frozenset({NUMBER, UNSIGNED, FLOAT})
+INTEGRAL = frozenset({NUMBER, UNSIGNED})
+ORDERED = NUMERIC | {SYMBOL}
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """The kinds of a functor.
+
+    Each parameter and the result is a kind, a set of kinds (all places that hold a set agree on one of them), "any", "list"
+    or "item" (a list and its elements). `variadic` repeats the last parameter.
+    """
+
+    params: tuple[Place, ...]
+    result: Place
+    variadic: bool = False
+
+    def arity(self) -> str:
+        count = len(self.params)
+        plural = "argument" if count == 1 else "arguments"
+        return f"{count} or more arguments" if self.variadic else f"{count or 'no'} {plural}"
+
+
+Place = Primitive | frozenset[Primitive] | str
+
+_ADDABLE = NUMERIC | {SYMBOL}
+SIGNATURES: dict[str, tuple[Signature, ...]] = {
+    "+": (Signature((_ADDABLE, _ADDABLE), _ADDABLE),),
+    "-": (Signature((NUMERIC, NUMERIC), NUMERIC), Signature((NUMERIC - {UNSIGNED},), NUMERIC - {UNSIGNED})),
+    **{op: (Signature((NUMERIC, NUMERIC), NUMERIC),) for op in ("*", "/", "^")},
+    **{
+        op: (Signature((INTEGRAL, INTEGRAL), INTEGRAL),)
+        for op in ("%", "band", "bor", "bxor", "bshl", "bshr", "bshru", "land", "lor", "lxor")
+    },
+    **{op: (Signature((INTEGRAL,), INTEGRAL),) for op in ("bnot", "lnot")},
+    **{op: (Signature((ORDERED, ORDERED), ORDERED, variadic=True),) for op in ("min", "max")},
+    "cat": (Signature((SYMBOL, SYMBOL), SYMBOL, variadic=True),),
+    "strlen": (Signature((SYMBOL,), NUMBER),),
+    "substr": (Signature((SYMBOL, NUMBER, NUMBER), SYMBOL),),
+    "ord": (Signature(("any",), NUMBER),),
+    "to_number": (Signature((ORDERED,), NUMBER),),
+    "to_unsigned": (Signature((ORDERED,), UNSIGNED),),
+    "to_float": (Signature((ORDERED,), FLOAT),),
+    "to_string": (Signature((ORDERED,), SYMBOL),),
+    "itof": (Signature((NUMBER,), FLOAT),),
+    "ftoi": (Signature((FLOAT,), NUMBER),),
+    "itou": (Signature((NUMBER,), UNSIGNED),),
+    "utoi": (Signature((UNSIGNED,), NUMBER),),
+    "ftou": (Signature((FLOAT,), UNSIGNED),),
+    "utof": (Signature((UNSIGNED,), FLOAT),),
+    "autoinc": (Signature((), NUMBER),),
+    "range": (Signature((NUMERIC, NUMERIC), NUMERIC), Signature((NUMERIC, NUMERIC, NUMERIC), NUMERIC)),
+    "length": (Signature(("list",), NUMBER),),
+    "append": (Signature(("list", "item"), "list"),),
+    "concat": (Signature(("list", "list"), "list"),),
+    "last": (Signature(("list",), "item"),),
+}
+
+
+def implementation(functor: str, argument: Kind | None, result: Kind) -> Callable[..., Value]:
+    """The function behind a functor for the kinds it is used at. `autoinc` and `range` have none: they are not functions."""
+    if functor in _INTEGER and result in INTEGRAL:
+        operate, wrap = _INTEGER[functor], to_signed if result == NUMBER else to_unsigned
+        if functor == "bshr" and result == UNSIGNED:
+            operate = _shift_right_unsigned
+        return lambda *args: wrap(operate(*args))
+    if functor in _REAL and result == FLOAT:
+        return _REAL[functor]
+    if functor in ("min", "max"):
+        return min if functor == "min" else max
+    return _NAMED[functor, str(argument)] if (functor, str(argument)) in _NAMED else _NAMED[functor, "any"]
+
+
+_NAMED: dict[tuple[str, str], Callable[..., Value]] = {
+    ("+", "symbol"): lambda left, right: left + right,
+    ("cat", "any"): lambda *parts: "".join(parts),
+    ("strlen", "any"): len,
+    ("substr", "any"): _substring,
+    ("ord", "any"): ordinal,
+    ("to_number", "symbol"): lambda text: _parse_integer(text, -(WORD >> 1), WORD >> 1),
+    ("to_number", "float"): lambda value: to_signed(_truncate(value)),
+    ("to_number", "any"): to_signed,
+    ("to_unsigned", "symbol"): lambda text: _parse_integer(text, 0, WORD),
+    ("to_unsigned", "float"): lambda value: to_unsigned(_truncate(value)),
+    ("to_unsigned", "any"): to_unsigned,
+    ("to_float", "symbol"): _parse_float,
+    ("to_float", "any"): float,
+    ("to_string", "float"): lambda value: f"{value:f}",
+    ("to_string", "any"): str,
+    ("itof", "any"): float,
+    ("utof", "any"): float,
+    ("ftoi", "any"): lambda value: to_signed(_truncate(value)),
+    ("ftou", "any"): lambda value: to_unsigned(_truncate(value)),
+    ("itou", "any"): to_unsigned,
+    ("utoi", "any"): to_signed,
+    ("length", "any"): len,
+    ("append", "any"): lambda items, item: (*items, item),
+    ("concat", "any"): lambda left, right: left + right,
+    ("last", "any"): _last,
+}
+
+
+def cast(source: Kind, target: Kind) -> Callable[[Value], Value] | None:
+    """The function behind `as(value, type)`, or None where the two kinds have no values in common."""
+    if source == target:
+        return lambda value: value
+    if source in INTEGRAL and target in INTEGRAL:
+        return to_signed if target == NUMBER else to_unsigned  # type: ignore[return-value]
+    if source == FLOAT and target in INTEGRAL:
+        wrap = to_signed if target == NUMBER else to_unsigned
+        return lambda value: wrap(_bits_of(value))  # type: ignore[arg-type]
+    if source in INTEGRAL and target == FLOAT:
+        return lambda value: _defined(struct.unpack("<d", struct.pack("<q", to_signed(value)))[0])  # type: ignore[arg-type]
+    return None

@@ -1,0 +1,690 @@
+"""Type inference: the kind of every variable and term, and the columns of relations that are not declared.
+
+Kinds are unified over whole programs. What is not known yet is a `Slot`, which may be limited to a set of primitives (a
+literal `1` fits any numeric kind) or have a shape: a bracket `[a, b]` is a record or a list, `$f(x)` a branch of some type.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+
+from whence.lang import tree
+from whence.lang.declare import Declarations, Functor, suggest
+from whence.lang.diagnostics import (
+    Diagnostic,
+    FunctionTerm,
+    MisplacedWildcard,
+    NotApplicable,
+    TypeConflict,
+    UnknownBranch,
+    UnknownFunctor,
+    UnknownRelation,
+    UnknownType,
+    UntypedVariable,
+    WrongArity,
+)
+from whence.lang.functors import NUMERIC, ORDERED, SIGNATURES, Signature
+from whence.lang.normalize import FlatAggregate, FlatLiteral, FlatRange, FlatRule
+from whence.lang.program import Relation
+from whence.lang.tree import Span
+from whence.lang.types import FLOAT, NUMBER, PRIMITIVES, SYMBOL, UNSIGNED, AdtKind, Field, Kind, ListKind, Primitive, RecordKind, Types
+
+ANNOTATED = {int: NUMBER, float: FLOAT, str: SYMBOL, "int": NUMBER, "float": FLOAT, "str": SYMBOL}
+
+
+@dataclass(frozen=True, slots=True)
+class ListShape:
+    element: Slot
+
+
+@dataclass(frozen=True, slots=True)
+class TupleShape:
+    """`[a, b]`, not known yet to be a record or a list."""
+
+    items: tuple[Inferred, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TermShape:
+    """Branches of a type not known yet."""
+
+    branches: dict[str, tuple[Inferred, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class NilShape:
+    """`nil`: some record."""
+
+
+Shape = ListShape | TupleShape | TermShape | NilShape
+
+
+class Slot:
+    """A kind to be found. Unified slots share a root, reached through `parent`."""
+
+    __slots__ = ("kind", "options", "parent")
+
+    def __init__(self, options: frozenset[Primitive] | None = None, kind: Kind | Shape | None = None) -> None:
+        self.parent: Slot | None = None
+        self.options = options
+        self.kind = kind
+
+    def root(self) -> Slot:
+        slot = self
+        while slot.parent is not None:
+            slot = slot.parent
+        return slot
+
+
+Inferred = Kind | Slot
+
+
+class Mismatch(Exception):
+    """Two kinds that cannot be one."""
+
+
+@dataclass
+class Inference:
+    declarations: Declarations
+    functions: Mapping[str, Callable[..., object]]
+    found: list[Diagnostic]
+    columns: dict[str, list[Inferred]] = field(default_factory=dict)
+    # The types inferred for undeclared records and function terms, added to the declared ones at the end.
+    records: dict[str, tuple[Field, ...]] = field(default_factory=dict)
+    adts: dict[str, dict[str, tuple[Field, ...]]] = field(default_factory=dict)
+
+    # -- relations
+
+    def introduce_relations(self, rules: list[FlatRule], module: tree.Module) -> None:
+        """Columns of declared relations, and slots for the columns of those that only rules mention."""
+        known = self.declarations.relations
+        for name, relation in known.items():
+            self.columns[name] = [each.kind for each in relation.fields]
+        for rule in rules:
+            self._introduce(rule.head)
+        for statement in module.statements:
+            if isinstance(statement, tree.Directive) and statement.kind == "input":
+                for name in statement.relations:
+                    if name not in known:
+                        for atom in _body_atoms(rules, name):
+                            self._introduce(atom)
+
+    def _introduce(self, atom: tree.Atom) -> None:
+        if atom.relation in self.columns or atom.relation == "?":
+            return
+        names = [arg.name if isinstance(arg, tree.Variable) and "#" not in arg.name else f"c{at + 1}" for at, arg in enumerate(atom.args)]
+        unique = [name if names.index(name) == at else f"c{at + 1}" for at, name in enumerate(names)]
+        self.columns[atom.relation] = [Slot() for _ in atom.args]
+        fields = tuple(Field(name, "?", SYMBOL) for name in unique)
+        self.declarations.relations[atom.relation] = Relation(atom.relation, fields, atom.span, location=atom.location)
+
+    def finish_relations(self) -> None:
+        """Puts the inferred columns into the undeclared relations."""
+        for name, relation in self.declarations.relations.items():
+            if not any(each.type == "?" for each in relation.fields):
+                continue
+            fields = []
+            for each, column in zip(relation.fields, self.columns[name], strict=True):
+                kind = self.resolve(column)
+                if kind is None:
+                    self.found.append(
+                        UntypedVariable(
+                            relation.span,
+                            what=f"column {len(fields) + 1} of {name}",
+                            advice=f"declare the relation: .decl {name}({', '.join(f'{other.name}:type' for other in relation.fields)})",
+                        )
+                    )
+                    kind = SYMBOL
+                fields.append(Field(each.name, str(kind), kind))
+            self.declarations.relations[name] = replace(relation, fields=tuple(fields))
+
+    def types(self) -> Types:
+        declared = self.declarations.types
+        kinds = dict(declared.kinds) | {name: RecordKind(name) for name in self.records} | {name: AdtKind(name) for name in self.adts}
+        return replace(declared, kinds=kinds, records={**declared.records, **self.records}, adts={**declared.adts, **self.adts})
+
+    # -- unification
+
+    def unify(self, left: Inferred, right: Inferred) -> Inferred:
+        if left is right or left == right:
+            return left
+        left = left.root() if isinstance(left, Slot) else left
+        right = right.root() if isinstance(right, Slot) else right
+        if left is right:
+            return left
+        if isinstance(left, Slot):
+            if isinstance(right, Slot):
+                self._join(left, right)
+            else:
+                self._assign(left, right)
+            return right
+        if isinstance(right, Slot):
+            self._assign(right, left)
+            return left
+        raise Mismatch
+
+    def _join(self, left: Slot, right: Slot) -> None:
+        if left.kind is not None and right.kind is not None:
+            left.parent = right
+            kind = right.kind
+            if not isinstance(left.kind, Shape):
+                right.kind = None
+                self._assign(right, left.kind)
+            elif not isinstance(kind, Shape):
+                right.kind = left.kind
+                self._assign(right, kind)
+            else:
+                right.kind = self._merge(left.kind, kind)
+            return
+        left.parent = right
+        right.kind = right.kind or left.kind
+        if left.options is not None:
+            right.options = left.options if right.options is None else right.options & left.options
+            if not right.options or right.kind is not None:
+                raise Mismatch
+        elif right.options is not None and right.kind is not None:
+            raise Mismatch
+
+    def _assign(self, slot: Slot, kind: Kind) -> None:
+        """Gives a root slot its kind, and what is inside its shape theirs."""
+        shape, slot.kind = slot.kind, kind
+        if slot.options is not None and kind not in slot.options:
+            raise Mismatch
+        if shape is None or shape == kind:
+            return
+        match shape, kind:
+            case ListShape(element=element), ListKind(element=inner):
+                self.unify(element, inner)
+            case TupleShape(items=items), ListKind(element=inner):
+                for item in items:
+                    self.unify(item, inner)
+            case TupleShape(items=items), RecordKind(name=name):
+                fields = self._record_fields(name)
+                if len(fields) != len(items):
+                    raise Mismatch
+                for item, each in zip(items, fields, strict=True):
+                    self.unify(item, each.kind)
+            case NilShape(), RecordKind():
+                pass
+            case TermShape(branches=branches), AdtKind(name=name):
+                declared = self.declarations.types.adts[name]
+                for branch, args in branches.items():
+                    if branch not in declared or len(declared[branch]) != len(args):
+                        raise Mismatch
+                    for arg, each in zip(args, declared[branch], strict=True):
+                        self.unify(arg, each.kind)
+            case _:
+                raise Mismatch
+
+    def _record_fields(self, name: str) -> tuple[Field, ...]:
+        return self.declarations.types.records.get(name) or self.records.get(name, ())
+
+    def _merge(self, left: Shape, right: Shape) -> Shape:
+        match left, right:
+            case ListShape(element=one), ListShape(element=other):
+                self.unify(one, other)
+                return right
+            case (ListShape(element=one) as shape, TupleShape(items=items)) | (TupleShape(items=items), ListShape(element=one) as shape):
+                for item in items:
+                    self.unify(item, one)
+                return shape
+            case TupleShape(items=one), TupleShape(items=other) if len(one) == len(other):
+                for first, second in zip(one, other, strict=True):
+                    self.unify(first, second)
+                return right
+            case TupleShape(items=one), TupleShape(items=other):
+                element = Slot()
+                for item in (*one, *other):
+                    self.unify(item, element)
+                return ListShape(element)
+            case TermShape(branches=one), TermShape(branches=other):
+                for branch, args in one.items():
+                    if branch in other:
+                        if len(other[branch]) != len(args):
+                            raise Mismatch
+                        for first, second in zip(args, other[branch], strict=True):
+                            self.unify(first, second)
+                    else:
+                        other[branch] = args
+                return right
+            case (NilShape(), TupleShape() | NilShape()) | (TupleShape(), NilShape()):
+                return left if isinstance(right, NilShape) else right
+            case _:
+                raise Mismatch
+
+    def resolve(self, inferred: Inferred) -> Kind | None:
+        """The kind found, defaults filled in; None if nothing is known of it."""
+        if not isinstance(inferred, Slot):
+            return inferred
+        slot = inferred.root()
+        match slot.kind:
+            case None:
+                if slot.options is None:
+                    return None
+                slot.kind = next(kind for kind in (NUMBER, UNSIGNED, FLOAT, SYMBOL) if kind in slot.options)
+            case ListShape(element=element):
+                slot.kind = None  # a list of itself has no kind
+                inner = self.resolve(element)
+                slot.kind = None if inner is None else ListKind(inner)
+                return slot.kind
+            case TupleShape(items=items):
+                slot.kind = None
+                kinds = [self.resolve(item) for item in items]
+                if None in kinds:
+                    return None
+                name = f"[{', '.join(str(kind) for kind in kinds)}]"
+                self.records[name] = tuple(Field(f"f{at}", str(kind), kind) for at, kind in enumerate(kinds, 1) if kind)
+                slot.kind = RecordKind(name)
+            case TermShape(branches=branches):
+                slot.kind = self._function_type(slot, branches)
+            case NilShape():
+                return None
+        return slot.kind if not isinstance(slot.kind, Shape) else None
+
+    def _function_type(self, slot: Slot, branches: dict[str, tuple[Inferred, ...]]) -> Kind:
+        candidates = [
+            name
+            for name, declared in self.declarations.types.adts.items()
+            if all(branch in declared and len(declared[branch]) == len(args) for branch, args in branches.items())
+        ]
+        if len(candidates) == 1:
+            self._assign(slot, AdtKind(candidates[0]))
+            return AdtKind(candidates[0])
+        name = "$" + next(iter(branches))
+        while name in self.adts:
+            name += "'"
+        self.adts[name] = {}
+        slot.kind = AdtKind(name)
+        for branch, args in branches.items():
+            kinds = [self.resolve(arg) or SYMBOL for arg in args]
+            self.adts[name][branch] = tuple(Field(f"f{at}", str(kind), kind) for at, kind in enumerate(kinds, 1))
+        return AdtKind(name)
+
+
+def _body_atoms(rules: list[FlatRule], relation: str) -> Iterable[tree.Atom]:
+    for rule in rules:
+        for part in tree.walk(rule.body):
+            if isinstance(part, tree.Atom) and part.relation == relation:
+                yield part
+
+
+# -- one rule ---------------------------------------------------------------------------------------------------------
+
+
+class RuleInference:
+    """The kinds within one rule. `kind_of` is for after all rules have been visited."""
+
+    def __init__(self, program: Inference, rule: FlatRule) -> None:
+        self.program = program
+        self.rule = rule
+        self.variables: dict[str, Inferred] = {}
+        self.origins: dict[str, tuple[Span, str]] = {}
+        self.terms: dict[int, Inferred] = {}
+        self._atom(rule.head)
+        for literal in rule.body:
+            self._literal(literal)
+
+    def kind_of(self, term: tree.Term) -> Kind:
+        inferred = self.variables[term.name] if isinstance(term, tree.Variable) else self.terms[id(term)]
+        kind = self.program.resolve(inferred)
+        if kind is None:
+            what = f"variable {plain(term.name)}" if isinstance(term, tree.Variable) else "this term"
+            self.program.found.append(
+                UntypedVariable(term.span, what=what, advice="use it in an atom of a declared relation, or cast it: as(x, type)")
+            )
+            if isinstance(inferred, Slot):
+                inferred.root().kind, inferred.root().options = SYMBOL, None
+            return SYMBOL
+        return kind
+
+    # -- literals
+
+    def _literal(self, literal: FlatLiteral) -> None:
+        match literal:
+            case tree.Atom():
+                self._atom(literal)
+            case tree.Not(item=tree.Atom() as atom):
+                self._atom(atom)
+            case tree.Constraint(op=op, left=left, right=right):
+                self._constraint(literal, op, left, right)
+            case FlatRange(target=target, args=args):
+                if not 2 <= len(args) <= 3:
+                    self._report_arity(literal.span, "range", SIGNATURES["range"], len(args))
+                slot = Slot(NUMERIC)
+                for term in (*args, target):
+                    self._expect(term, slot, "in range", "range")
+            case FlatAggregate():
+                self._aggregate(literal)
+
+    def _atom(self, atom: tree.Atom) -> None:
+        columns = self.program.columns.get(atom.relation)
+        if columns is None:
+            if atom.relation != "?":
+                advice = suggest(atom.relation, self.program.columns, f"declare it with .decl {atom.relation}(…), or give it facts")
+                self.program.found.append(UnknownRelation(atom.span, name=atom.relation, advice=advice))
+            for arg in atom.args:
+                self._visit(arg)
+            return
+        if len(columns) != len(atom.args):
+            relation = self.program.declarations.relations[atom.relation]
+            expected = f"{len(columns)} argument{'' if len(columns) == 1 else 's'}"
+            attributes = ", ".join(f"{each.name}:{each.type}" for each in relation.fields if each.type != "?")
+            self.program.found.append(
+                WrongArity(
+                    atom.span,
+                    what=atom.relation,
+                    expected=expected,
+                    found=str(len(atom.args)),
+                    advice=f"it is declared as {atom.relation}({attributes})" if attributes else "give every use the same number of arguments",
+                    related=[(relation.span, "it is defined here")],
+                )
+            )
+            for arg in atom.args:
+                self._visit(arg)
+            return
+        variables = self.variables
+        for at, (arg, column) in enumerate(zip(atom.args, columns, strict=True)):
+            if type(arg) is tree.Variable:
+                known = variables.get(arg.name)
+                if known is None:
+                    variables[arg.name] = column
+                    self.origins[arg.name] = (arg.span, f"as argument {at + 1} of {atom.relation}")
+                    continue
+                if known is column or known == column:
+                    continue
+            elif type(arg) is tree.String and column == SYMBOL:
+                continue
+            self._expect(arg, column, f"as argument {at + 1} of {atom.relation}", atom.relation)
+
+    def _constraint(self, literal: tree.Constraint, op: str, left: tree.Term, right: tree.Term) -> None:
+        if op.lstrip("!") in ("match", "contains"):
+            for term in (left, right):
+                self._expect(term, SYMBOL, f"in {op.lstrip('!')}", op)
+            return
+        one, other = self._visit(left), self._visit(right)
+        try:
+            self.program.unify(one, other)
+        except Mismatch:
+            self._conflict(right, other, one, f"compared with {describe(left)}", left.span)
+            return
+        if op not in ("=", "!="):
+            self._limit(one, ORDERED, op, literal.span)
+
+    def _aggregate(self, literal: FlatAggregate) -> None:
+        for body in literal.bodies:
+            for inner in body:
+                self._literal(inner)
+        if literal.op == "count":
+            self._expect(literal.target, Slot(NUMERIC), "from count", "count")
+            return
+        assert literal.value is not None
+        allowed = ORDERED if literal.op in ("min", "max") else NUMERIC
+        value = self._visit(literal.value)
+        self._limit(value, allowed, literal.op, literal.value.span)
+        result: Inferred = FLOAT if literal.op == "mean" else value
+        self._expect(literal.target, result, f"from {literal.op}", literal.op)
+
+    # -- terms
+
+    def _visit(self, term: tree.Term) -> Inferred:
+        match term:
+            case tree.Variable(name=name):
+                if name not in self.variables:
+                    self.variables[name] = Slot()
+                    self.origins[name] = (term.span, "here")
+                return self.variables[name]
+            case tree.String():
+                return SYMBOL
+            case _:
+                inferred = self._infer(term)
+                self.terms[id(term)] = inferred
+                return inferred
+
+    def _infer(self, term: tree.Term) -> Inferred:
+        match term:
+            case tree.Number(suffix=suffix):
+                return {"u": UNSIGNED, ".": FLOAT}.get(suffix) or Slot(NUMERIC)
+            case tree.Wildcard():
+                return Slot()
+            case tree.Nil():
+                return Slot(kind=NilShape())
+            case tree.Bracket(items=items, rest=None):
+                return Slot(kind=TupleShape(tuple(self._visit(item) for item in items)))
+            case tree.Bracket(items=items, rest=rest):
+                element = Slot()
+                for item in items:
+                    self._expect(item, element, "in this list", "list")
+                whole = Slot(kind=ListShape(element))
+                assert rest is not None
+                self._expect(rest, whole, "as the rest of this list", "list")
+                return whole
+            case tree.Branch(name=name, args=args):
+                return self._branch(term, name, args)
+            case tree.Cast(term=inner, type=ref):
+                self._visit(inner)
+                return self._cast(ref)
+            case tree.Call():
+                return self._call(term)
+            case _:
+                raise AssertionError(term)
+
+    def _cast(self, ref: tree.TypeRef) -> Kind:
+        kind = self.program.declarations.types.kinds.get(ref.name) if not ref.args else None
+        if ref.name == "list" and len(ref.args) == 1:
+            return ListKind(self._cast(ref.args[0]))
+        if kind is None:
+            known = self.program.declarations.types.kinds
+            self.program.found.append(UnknownType(ref.span, name=ref.name, advice=suggest(ref.name, known, "declare it with .type")))
+            return SYMBOL
+        return kind
+
+    def _branch(self, term: tree.Branch | tree.Call, name: str, args: tuple[tree.Term, ...]) -> Inferred:
+        owners = self.program.declarations.branches.get(name, [])
+        if len(owners) != 1:
+            return Slot(kind=TermShape({name: tuple(self._visit(arg) for arg in args)}))
+        fields = self.program.declarations.types.adts[owners[0]][name]
+        if len(fields) != len(args):
+            self.program.found.append(
+                WrongArity(
+                    term.span,
+                    what=f"${name}",
+                    expected=f"{len(fields) or 'no'} argument{'' if len(fields) == 1 else 's'}",
+                    found=str(len(args)),
+                    advice=f"its type declares {name} {{{', '.join(f'{each.name}:{each.type}' for each in fields)}}}",
+                )
+            )
+            for arg in args:
+                self._visit(arg)
+        else:
+            for arg, each in zip(args, fields, strict=True):
+                self._expect(arg, each.kind, f"as {each.name} of ${name}", name)
+        return AdtKind(owners[0])
+
+    def _call(self, call: tree.Call) -> Inferred:
+        functor = self._registered(call)
+        if functor is not None:
+            if len(functor.params) != len(call.args):
+                signature = Signature(tuple("any" for _ in functor.params), "any")
+                self._report_arity(call.span, call.name, (signature,), len(call.args))
+            for arg, param in zip(call.args, functor.params, strict=False):
+                self._expect(arg, param, f"as an argument of {call.name}", call.name)
+            return functor.result
+        signatures = SIGNATURES.get(call.name)
+        if signatures is None:
+            return self._function_term(call)
+        signature = next((each for each in signatures if _fits(each, len(call.args))), None)
+        if signature is None:
+            self._report_arity(call.span, call.name, signatures, len(call.args))
+            for arg in call.args:
+                self._visit(arg)
+            result = signatures[0].result
+            return result if isinstance(result, Primitive) else Slot()
+        return self._apply(call, signature)
+
+    def _apply(self, call: tree.Call, signature: Signature) -> Inferred:
+        shared: dict[frozenset[Primitive], Slot] = {}
+        element = Slot()
+        whole = Slot(kind=ListShape(element))
+
+        def place(each: object) -> Inferred:
+            if isinstance(each, frozenset):
+                return shared.setdefault(each, Slot(each))
+            if each in ("any", "list", "item"):
+                return {"list": whole, "item": element}.get(str(each)) or Slot()
+            assert isinstance(each, Primitive)
+            return each
+
+        params = signature.params + signature.params[-1:] * (len(call.args) - len(signature.params))
+        for arg, param in zip(call.args, params, strict=True):
+            self._expect(arg, place(param), f"as an argument of {call.name}", call.name)
+        return place(signature.result)
+
+    def _registered(self, call: tree.Call) -> Functor | None:
+        declared = self.program.declarations.functors.get(call.name)
+        if declared is not None or (call.name in SIGNATURES and not call.registered):
+            return declared
+        function = self.program.functions.get(call.name)
+        if function is None:
+            return None
+        functor = _annotated(function)
+        if functor is None:
+            self.program.found.append(
+                UnknownFunctor(call.span, name=call.name, advice=f"declare its types: .functor {call.name}(number, …):number")
+            )
+            functor = Functor((), SYMBOL)
+        self.program.declarations.functors[call.name] = functor
+        return functor
+
+    def _function_term(self, call: tree.Call) -> Inferred:
+        known = {**SIGNATURES, **self.program.declarations.functors}
+        close = get_close_matches(call.name, known, 1, 0.75)
+        if call.registered or close:
+            advice = f"did you mean {close[0]}?" if close else f"declare it: .functor {call.name}(number, …):number"
+            self.program.found.append(UnknownFunctor(call.span, name=call.name, advice=advice))
+            for arg in call.args:
+                self._visit(arg)
+            return Slot()
+        if call.name in self.program.columns:
+            advice = f"{call.name} is a relation: give it a literal of its own, {call.name}(…)"
+            self.program.found.append(UnknownFunctor(call.span, name=call.name, advice=advice))
+            return Slot()
+        self.program.found.append(FunctionTerm(call.span, name=call.name))
+        return self._branch(call, call.name, call.args)
+
+    # -- errors
+
+    def _expect(self, term: tree.Term, expected: Inferred, where: str, functor: str) -> None:
+        if isinstance(term, tree.Variable) and term.name not in self.variables:
+            self.variables[term.name] = expected
+            self.origins[term.name] = (term.span, where)
+            return
+        actual = self._visit(term)
+        try:
+            self.program.unify(actual, expected)
+        except Mismatch:
+            limits = expected.root().options if isinstance(expected, Slot) else None
+            if limits is not None and functor in SIGNATURES and not isinstance(actual, Slot):
+                self.program.found.append(_not_applicable(term.span, functor, actual, limits))
+            else:
+                self._conflict(term, actual, expected, where, None)
+
+    def _limit(self, inferred: Inferred, allowed: frozenset[Primitive], functor: str, span: Span) -> None:
+        try:
+            self.program.unify(inferred, Slot(allowed))
+        except Mismatch:
+            self.program.found.append(_not_applicable(span, functor, self.program.resolve(inferred) or "this", allowed))
+
+    def _conflict(self, term: tree.Term, actual: Inferred, expected: Inferred, where: str, other: Span | None) -> None:
+        branch = self._unknown_branch(term, expected)
+        if branch is not None:
+            self.program.found.append(branch)
+            return
+        related = [(other, "the other side")] if other is not None else []
+        advice = "convert one side: to_number, to_string, to_float, to_unsigned, or as(x, type)"
+        if isinstance(term, tree.Variable):
+            span, place = self.origins[term.name]
+            related = [(span, f"{plain(term.name)} is {self._say(actual)} {place}")] if span != term.span else related
+        self.program.found.append(
+            TypeConflict(
+                term.span, what=describe(term), left=self._say(actual), right=self._say(expected), where=where, advice=advice, related=related
+            )
+        )
+
+    def _unknown_branch(self, term: tree.Term, expected: Inferred) -> Diagnostic | None:
+        kind = expected.root().kind if isinstance(expected, Slot) else expected
+        if isinstance(term, tree.Branch) and isinstance(kind, AdtKind):
+            declared = self.program.declarations.types.adts.get(kind.name, {})
+            if term.name not in declared:
+                names = ", ".join(f"${branch}" for branch in declared) or "none"
+                return UnknownBranch(term.span, type=kind.name, name=term.name, branches=names)
+        return None
+
+    def _say(self, inferred: Inferred) -> str:
+        if not isinstance(inferred, Slot):
+            return str(inferred)
+        slot = inferred.root()
+        match slot.kind:
+            case ListShape():
+                return "a list"
+            case TupleShape(items=items):
+                return f"a record or list of {len(items)}"
+            case TermShape(branches=branches):
+                return "a term " + " or ".join(f"${name}" for name in branches)
+            case NilShape():
+                return "a record (nil)"
+            case None:
+                return "a number" if slot.options == NUMERIC else " or ".join(sorted(str(each) for each in slot.options or ())) or "of some type"
+            case kind:
+                return str(kind)
+
+    def _report_arity(self, span: Span, name: str, signatures: tuple[Signature, ...], count: int) -> None:
+        expected = " or ".join(each.arity() for each in signatures)
+        self.program.found.append(
+            WrongArity(span, what=name, expected=expected, found=str(count), advice=f"{name} is a functor")
+        )
+
+    def wildcard(self, term: tree.Wildcard, advice: str) -> None:
+        self.program.found.append(MisplacedWildcard(term.span, advice=advice))
+
+
+def _fits(signature: Signature, count: int) -> bool:
+    return count == len(signature.params) or (signature.variadic and count > len(signature.params))
+
+
+def _not_applicable(span: Span, functor: str, kind: object, allowed: frozenset[Primitive]) -> NotApplicable:
+    accepted = [name for name, each in PRIMITIVES.items() if each in allowed]
+    return NotApplicable(span, functor=functor, type=str(kind), accepted=" or ".join(accepted))
+
+
+def _annotated(function: Callable[..., object]) -> Functor | None:
+    """The kinds of a function annotated with int, float and str."""
+    signature = inspect.signature(function)
+    params = [ANNOTATED.get(each.annotation) for each in signature.parameters.values()]
+    result = ANNOTATED.get(signature.return_annotation)
+    if result is None or None in params:
+        return None
+    return Functor(tuple(param for param in params if param), result)
+
+
+def plain(name: str) -> str:
+    """A variable's name as the user wrote it."""
+    return name.partition("#")[0]
+
+
+def describe(term: tree.Term) -> str:
+    match term:
+        case tree.Variable(name=name):
+            return plain(name) or "_"
+        case tree.String(value=value):
+            return f'"{value}"' if len(value) <= 20 else "this string"
+        case tree.Number(value=value):
+            return str(value)
+        case tree.Call(name=name):
+            return f"{name}(…)" if name.isidentifier() else f"the result of {name}"
+        case tree.Branch(name=name):
+            return f"${name}(…)"
+        case _:
+            return "this term"

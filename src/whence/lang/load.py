@@ -1,0 +1,182 @@
+"""From text to a checked `Program`: the whole front end in order."""
+
+from __future__ import annotations
+
+import gc
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from whence.lang import tree
+from whence.lang.components import expand_components
+from whence.lang.declare import Declarations, declare, declare_uses
+from whence.lang.diagnostics import (
+    BadSubsumption,
+    Diagnostics,
+    EmptyRelation,
+    ProgramError,
+    Redefined,
+    TooDeep,
+    UnusedRelation,
+    UnusedVariable,
+)
+from whence.lang.infer import Inference, RuleInference
+from whence.lang.lower import lower_rule
+from whence.lang.normalize import FlatRule, normalize
+from whence.lang.parser import parse
+from whence.lang.preprocess import preprocess
+from whence.lang.program import Program, Rule, Subsumption
+from whence.lang.source import Source
+from whence.lang.sql import translate
+from whence.lang.strata import stratify
+from whence.lang.tree import Span
+
+Functions = Mapping[str, Callable[..., object]]
+
+
+def load(
+    text: str,
+    *,
+    name: str = "<program>",
+    dialect: str = "datalog",
+    functions: Functions | None = None,
+    folder: Path | None = None,
+) -> Program:
+    """The program in `text`, checked. Raises `ProgramError` with everything that is wrong with it.
+
+    `functions` are the Python functions that `.functor` declarations refer to; `folder` is where includes are looked up.
+
+    >>> load("p(1). q(x + 1) :- p(x). .output q").relations["q"].fields[0].kind
+    Primitive(name='number')
+    """
+    with _no_collections():
+        if dialect == "sql":
+            source = Source.of(text, name)
+            found = Diagnostics(source)
+            module, problems = translate(source, functions or {})
+        else:
+            source, problems = preprocess(text, name, folder)
+            found = Diagnostics(source)
+            module, syntax = parse(source)
+            problems = problems + syntax
+        found.found += problems
+        try:
+            return check(module, source, functions or {}, found)
+        except RecursionError:
+            found.add(TooDeep(Span(0, 1)))
+            raise ProgramError(source, tuple(found.errors)) from None
+
+
+def load_file(path: Path, *, functions: Functions | None = None) -> Program:
+    """The program in a file: SQL if its name ends in `.sql`, Datalog otherwise."""
+    dialect = "sql" if path.suffix == ".sql" else "datalog"
+    text = path.read_text(encoding="utf-8")
+    return load(text, name=str(path), dialect=dialect, functions=functions, folder=path.parent)
+
+
+@contextmanager
+def _no_collections() -> Iterator[None]:
+    """Loading makes many small objects and no garbage cycles: collecting them costs a third of the time."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def check(module: tree.Module, source: Source, functions: Functions, diagnostics: Diagnostics) -> Program:
+    """The checked program of a tree. All errors found so far and here are raised together."""
+    found = diagnostics.found
+    syntax_is_broken = bool(diagnostics.errors)
+    module = expand_components(module, found)
+    declarations = declare(module, functions, found)
+    flat = normalize(module, found)
+    _check_rule_names(flat, diagnostics)
+    inference = Inference(declarations, functions, found)
+    inference.introduce_relations(flat, module)
+    declare_uses(module, declarations, found)
+    inferred = [RuleInference(inference, rule) for rule in flat]
+    inference.finish_relations()
+    if syntax_is_broken:
+        # A statement that did not parse leaves gaps: what it would have declared is not missing.
+        found[:] = [each for each in found if each.code not in ("W0201", "W0302")]
+    rules: list[Rule] = []
+    subsumptions: list[Subsumption] = []
+    for each in inferred:
+        lowered = lower_rule(each, found).rule
+        if isinstance(lowered, Rule):
+            rules.append(lowered)
+        else:
+            subsumptions.append(lowered)
+    _check_subsumptions(subsumptions, diagnostics)
+    if syntax_is_broken:
+        found[:] = [each for each in found if each.code != "W0302"]
+    diagnostics.raise_if_errors()
+    strata = stratify(declarations.relations, rules, subsumptions, found)
+    _warn_unused(declarations, flat, diagnostics)
+    diagnostics.raise_if_errors()
+    return Program(
+        source,
+        inference.types(),
+        declarations.relations,
+        tuple(rules),
+        tuple(subsumptions),
+        strata,
+        tuple(declarations.transfers),
+        functions,
+        tuple(diagnostics.warnings),
+    )
+
+
+def _check_rule_names(rules: list[FlatRule], diagnostics: Diagnostics) -> None:
+    seen: dict[str, FlatRule] = {}
+    for rule in rules:
+        if rule.name in seen:
+            where = [(seen[rule.name].span, "it is defined here")]
+            diagnostics.add(Redefined(rule.span, what="rule", name=rule.name, related=where))
+        seen.setdefault(rule.name, rule)
+
+
+def _check_subsumptions(subsumptions: list[Subsumption], diagnostics: Diagnostics) -> None:
+    for each in subsumptions:
+        if each.dominated.relation != each.dominating.relation:
+            diagnostics.add(
+                BadSubsumption(
+                    each.span,
+                    problem=f"{each.dominated.relation} cannot be subsumed by {each.dominating.relation}",
+                    advice="both sides of <= are atoms of one relation",
+                )
+            )
+
+
+def _warn_unused(declarations: Declarations, rules: list[FlatRule], diagnostics: Diagnostics) -> None:
+    read: set[str] = {transfer.relation for transfer in declarations.transfers if transfer.kind != "input"}
+    filled: set[str] = {transfer.relation for transfer in declarations.transfers if transfer.kind == "input"}
+    for rule in rules:
+        filled.add(rule.head.relation)
+        if rule.body:
+            read.update(part.relation for part in tree.walk(rule.body) if isinstance(part, tree.Atom))
+            _warn_single_variables(rule, diagnostics)
+    for name, relation in declarations.relations.items():
+        if name not in filled:
+            if name in read:
+                diagnostics.add(EmptyRelation(relation.span, name=name))
+            else:
+                diagnostics.add(UnusedRelation(relation.span, name=name))
+        elif name not in read and any(transfer.kind != "input" for transfer in declarations.transfers):
+            diagnostics.add(UnusedRelation(relation.span, name=name))
+
+
+def _warn_single_variables(rule: FlatRule, diagnostics: Diagnostics) -> None:
+    occurrences: Counter[str] = Counter()
+    spans: dict[str, Span] = {}
+    for part in (*tree.walk(rule.head), *tree.walk(rule.body)):
+        if isinstance(part, tree.Variable):
+            occurrences[part.name] += 1
+            spans.setdefault(part.name, part.span)
+    for name, count in occurrences.items():
+        if count == 1 and not name.startswith("_") and "#" not in name:
+            diagnostics.add(UnusedVariable(spans[name], name=name))

@@ -1,0 +1,275 @@
+"""Flat, typed rules to the rules of a `Program`: kinds filled in, equalities of structures taken apart, bodies ordered."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from whence.lang import program as core
+from whence.lang import tree
+from whence.lang.diagnostics import BadLiteral, Diagnostic, NotApplicable, NotASubtype, TypeConflict, UnboundVariable
+from whence.lang.functors import WORD, cast
+from whence.lang.infer import RuleInference, plain
+from whence.lang.normalize import FlatAggregate, FlatLiteral, FlatRange, FlatRule
+from whence.lang.order import order_body
+from whence.lang.tree import Span
+from whence.lang.types import FLOAT, NUMBER, SYMBOL, UNSIGNED, Kind, ListKind, RecordKind
+
+
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    rule: core.Rule | core.Subsumption
+    flat: FlatRule
+
+
+def lower_rule(inference: RuleInference, found: list[Diagnostic]) -> Lowered:
+    """The rule in evaluation order. Variables that nothing binds are reported."""
+    flat = inference.rule
+    if inference.program.declarations.types.members.keys() > {"number"} and len(inference.program.declarations.types.members) > 4:
+        _check_subtypes(inference, found)
+    lowering = _Lowering(inference, found)
+    head = lowering.head(flat.head)
+    literals = [core_literal for literal in flat.body for core_literal in lowering.literal(literal)]
+    body, bound = order_body(literals, frozenset())
+    unbound = _unbound(head, literals, body, bound)
+    for name in sorted(unbound):
+        found.append(_report_unbound(flat, name))
+    if flat.dominating is not None:
+        dominating = lowering.head(flat.dominating)
+        return Lowered(core.Subsumption(flat.name, head, dominating, tuple(body), flat.span), flat)
+    return Lowered(core.Rule(flat.name, head, tuple(body), flat.span), flat)
+
+
+class _Lowering:
+    def __init__(self, inference: RuleInference, found: list[Diagnostic]) -> None:
+        self.inference = inference
+        self.found = found
+
+    # -- literals
+
+    def head(self, atom: tree.Atom) -> core.Atom:
+        return core.Atom(atom.relation, tuple(self.value(arg) for arg in atom.args), atom.span)
+
+    def literal(self, literal: FlatLiteral) -> list[core.Literal]:
+        match literal:
+            case tree.Atom():
+                return [self._atom(literal)]
+            case tree.Not(item=tree.Atom() as atom):
+                return [core.Negation(self._atom(atom), literal.span)]
+            case tree.Constraint(op=op, left=left, right=right):
+                if op == "=" and (isinstance(left, tree.Wildcard) or isinstance(right, tree.Wildcard)):
+                    return self._compare(op, self.term(left), self.term(right), literal.span)
+                return self._compare(op, self.value(left), self.value(right), literal.span)
+            case FlatRange(target=target, args=args):
+                return [core.Generator(self.term(target), tuple(self.value(arg) for arg in args), literal.span)]
+            case FlatAggregate():
+                return [self._aggregate(literal)]
+            case _:
+                raise AssertionError(literal)
+
+    def _atom(self, atom: tree.Atom) -> core.Atom:
+        columns = self.inference.program.columns.get(atom.relation)
+        if columns is None or len(columns) != len(atom.args):  # reported already
+            return core.Atom(atom.relation, (), atom.span)
+        args: list[core.Term] = []
+        for arg, column in zip(atom.args, columns, strict=True):
+            if isinstance(arg, tree.Wildcard):
+                args.append(core.Any_(self.inference.program.resolve(column) or SYMBOL))
+            else:
+                args.append(self.term(arg))
+        return core.Atom(atom.relation, tuple(args), atom.span)
+
+    def _compare(self, op: str, left: core.Term, right: core.Term, span: Span) -> list[core.Literal]:
+        """A comparison; an equality of two structures becomes equalities of their parts."""
+        if op == "=" and isinstance(left, core.Make) and isinstance(right, core.Make):
+            if left.branch != right.branch or len(left.args) != len(right.args):
+                return [core.Comparison("!=", core.Const(0, NUMBER), core.Const(0, NUMBER), span)]
+            return [
+                part for one, other in zip(left.args, right.args, strict=True) for part in self._compare("=", one, other, span)
+            ]
+        if op == "=" and (isinstance(left, core.Any_) or isinstance(right, core.Any_)):
+            return []
+        return [core.Comparison(op, left, right, span)]
+
+    def _aggregate(self, literal: FlatAggregate) -> core.Aggregation:
+        value = None if literal.value is None else self.value(literal.value)
+        bodies = []
+        bound: set[str] = set()
+        for flat in literal.bodies:
+            literals = [each for inner in flat for each in self.literal(inner)]
+            body, inside = order_body(literals, literal.outer)
+            for name in _unordered(literals, body) | (_names((value,)) - inside):
+                self.found.append(_report_unbound(self.inference.rule, name))
+            bodies.append(tuple(body))
+            bound |= inside
+        shared = bound - literal.outer
+        for flat_body in bodies:
+            shared &= order_body(list(flat_body), literal.outer)[1]
+        return core.Aggregation(
+            self.term(literal.target),
+            literal.op,
+            value,
+            tuple(bodies),
+            tuple(sorted(shared)),
+            tuple(sorted(literal.outer)),
+            literal.span,
+        )
+
+    # -- terms
+
+    def value(self, term: tree.Term) -> core.Term:
+        """A term that must have a value: no wildcard."""
+        if isinstance(term, tree.Wildcard):
+            self.inference.wildcard(term, "give the value a name, or bind it in the body")
+            return core.Const(0, NUMBER)
+        return self.term(term)
+
+    def term(self, term: tree.Term) -> core.Term:
+        match term:
+            case tree.Variable(name=name):
+                return core.Var(name, self.inference.kind_of(term))
+            case tree.String(value=text):
+                return core.Const(text, SYMBOL)
+            case tree.Number():
+                return self._number(term)
+            case tree.Wildcard():
+                kind = self.inference.program.resolve(self.inference.terms[id(term)]) if id(term) in self.inference.terms else None
+                return core.Any_(kind or SYMBOL)
+            case tree.Nil():
+                return core.Const(None, self.inference.kind_of(term))
+            case tree.Bracket(items=items, rest=rest):
+                kind = self.inference.kind_of(term)
+                parts = tuple(self.term(item) for item in items)
+                if rest is None:
+                    return core.Make(parts, kind)
+                return core.Cons(parts, self.term(rest), kind) if parts else self.term(rest)
+            case tree.Branch(name=name, args=args):
+                return core.Make(tuple(self.term(arg) for arg in args), self.inference.kind_of(term), name)
+            case tree.Cast(term=inner):
+                return self._cast(term, self.value(inner))
+            case tree.Call(name=name, args=args):
+                return self._call(term, name, args)
+            case _:
+                raise AssertionError(term)
+
+    def _call(self, term: tree.Call, name: str, args: tuple[tree.Term, ...]) -> core.Term:
+        kind = self.inference.kind_of(term)
+        declarations = self.inference.program.declarations
+        if name not in declarations.functors and not isinstance(kind, type(NUMBER)) and not isinstance(kind, ListKind | RecordKind):
+            return core.Make(tuple(self.term(arg) for arg in args), kind, name)
+        return core.Apply(name, tuple(self.value(arg) for arg in args), kind)
+
+    def _cast(self, term: tree.Cast, inner: core.Term) -> core.Term:
+        target = self.inference.kind_of(term)
+        if isinstance(inner, core.Const) and target in (NUMBER, UNSIGNED, FLOAT) and isinstance(term.term, tree.Number):
+            return self._number(term.term, target)
+        if cast(inner.kind, target) is None:
+            self.found.append(
+                NotApplicable(term.span, functor=f"as(…, {target})", type=str(inner.kind), accepted="a type with the same values; to_number, to_string, … convert")
+            )
+        return inner if inner.kind == target else core.Apply("as", (inner,), target)
+
+    def _number(self, term: tree.Number, kind: Kind | None = None) -> core.Const:
+        kind = kind or self.inference.kind_of(term)
+        if kind == FLOAT:
+            return core.Const(float(term.value), FLOAT)
+        low, high = (0, WORD) if kind == UNSIGNED else (-(WORD >> 1), WORD >> 1)
+        if kind in (NUMBER, UNSIGNED) and not low <= term.value < high:
+            self.found.append(
+                BadLiteral(term.span, literal=str(term.value), problem=f"is out of range for {kind}", advice=f"a {kind} lies between {low} and {high - 1}")
+            )
+        return core.Const(term.value, kind)
+
+
+# -- binding ----------------------------------------------------------------------------------------------------------
+
+
+def _names(terms: object) -> set[str]:
+    return {part.name for part in tree.walk(terms) if isinstance(part, core.Var)}
+
+
+def _unordered(literals: list[core.Literal], ordered: list[core.Literal]) -> set[str]:
+    """The variables of literals that could not be placed."""
+    placed = {id(literal) for literal in ordered}
+    return {name for literal in literals if id(literal) not in placed for name in _free(literal)}
+
+
+def _free(literal: core.Literal) -> set[str]:
+    """A literal's variables, those local to an aggregate left out."""
+    if isinstance(literal, core.Aggregation):
+        return set(literal.outer) | _names(literal.target)
+    return _names(literal)
+
+
+def _unbound(head: core.Atom, literals: list[core.Literal], ordered: list[core.Literal], bound: set[str]) -> set[str]:
+    return (_names(head) | _unordered(literals, ordered)) - bound
+
+
+def _report_unbound(flat: FlatRule, name: str) -> UnboundVariable:
+    span = next(
+        (part.span for part in (*tree.walk(flat.head), *tree.walk(flat.body)) if isinstance(part, tree.Variable) and part.name == name),
+        flat.span,
+    )
+    word = plain(name)
+    if not flat.body:
+        advice = f'a fact has no variables: write "{word}" for the symbol'
+    elif word[:1].islower() or word[:1] == "_" or len(word) < 3:
+        advice = f"join {word} with a relation, or write _ if its value does not matter"
+    else:
+        advice = f'join {word} with a relation, or write "{word}" if the symbol is meant'
+    return UnboundVariable(span, name=word, advice=advice)
+
+
+# -- subtypes ---------------------------------------------------------------------------------------------------------
+
+
+def _check_subtypes(inference: RuleInference, found: list[Diagnostic]) -> None:
+    """Declared subtypes: a variable's types have a value in common, and the head's type includes them."""
+    declarations = inference.program.declarations
+    members = declarations.types.members
+    flat = inference.rule
+    possible: dict[str, tuple[frozenset[str], str, tree.Atom]] = {}
+    for literal in flat.body:
+        relation = declarations.relations.get(literal.relation) if isinstance(literal, tree.Atom) else None
+        if relation is None or len(relation.fields) != len(literal.args):  # type: ignore[union-attr]
+            continue
+        assert isinstance(literal, tree.Atom)
+        for arg, each in zip(literal.args, relation.fields, strict=True):
+            if not isinstance(arg, tree.Variable) or each.type not in members:
+                continue
+            values = members[each.type]
+            if arg.name in possible:
+                before, type_name, atom = possible[arg.name]
+                if not before & values:
+                    found.append(
+                        TypeConflict(
+                            arg.span,
+                            what=plain(arg.name),
+                            left=each.type,
+                            right=type_name,
+                            where=f"in {atom.relation}",
+                            advice=f"no value is of both types; use as({plain(arg.name)}, {each.type}) to compare them",
+                            related=[(atom.span, f"{type_name} here")],
+                        )
+                    )
+                    continue
+                values, each_type = before & values, each.type if len(values) <= len(before) else type_name
+                possible[arg.name] = (values, each_type, literal)
+            else:
+                possible[arg.name] = (values, each.type, literal)
+    relation = declarations.relations.get(flat.head.relation)
+    if relation is None or len(relation.fields) != len(flat.head.args):
+        return
+    for arg, each in zip(flat.head.args, relation.fields, strict=True):
+        if isinstance(arg, tree.Variable) and arg.name in possible and each.type in members:
+            values, type_name, _ = possible[arg.name]
+            if not values <= members[each.type]:
+                found.append(
+                    NotASubtype(
+                        arg.span,
+                        what=plain(arg.name),
+                        found=type_name,
+                        attribute=each.name,
+                        relation=relation.name,
+                        expected=each.type,
+                    )
+                )

@@ -1,0 +1,130 @@
+"""An order in which a body can be evaluated from left to right.
+
+A body is safe when such an order exists: every literal then meets its inputs already bound. Tests come as early as they can;
+among atoms, the one with most arguments bound comes first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Set
+
+from whence.lang.program import Aggregation, Any_, Apply, Atom, Comparison, Cons, Const, Generator, Literal, Make, Negation, Term, Var
+
+
+def order_body(literals: list[Literal], bound: Set[str]) -> tuple[list[Literal], set[str]]:
+    """The literals that can be placed, in order, and the variables bound after them."""
+    known = set(bound)
+    pending = list(literals)
+    ordered: list[Literal] = []
+    while pending:
+        choice = _next(pending, known)
+        if choice is None:
+            break
+        pending.remove(choice)
+        ordered.append(choice)
+        known.update(binds(choice))
+    return ordered, known
+
+
+def _next(pending: list[Literal], known: set[str]) -> Literal | None:
+    best: Literal | None = None
+    best_score = -1
+    for literal in pending:
+        if not is_ready(literal, known):
+            continue
+        if not isinstance(literal, Atom):
+            return literal
+        score = sum(1 for arg in literal.args if _is_bound(arg, known))
+        if score > best_score:
+            best, best_score = literal, score
+    return best
+
+
+def is_ready(literal: Literal, known: set[str]) -> bool:
+    """Whether the literal can be evaluated with these variables bound."""
+    match literal:
+        case Atom(args=args):
+            if all(isinstance(arg, Var | Any_ | Const) for arg in args):
+                return True
+            inside = known.union(name for arg in args for name in pattern_names(arg))
+            return all(can_match(arg, inside) for arg in args)
+        case Negation(atom=atom):
+            return all(_is_bound(arg, known) or isinstance(arg, Any_) or _only_wildcards(arg, known) for arg in atom.args)
+        case Comparison(op="=", left=left, right=right):
+            return (_is_bound(left, known) and can_match(right, known)) or (_is_bound(right, known) and can_match(left, known))
+        case Comparison(left=left, right=right):
+            return _is_bound(left, known) and _is_bound(right, known)
+        case Generator(target=target, args=args):
+            return all(_is_bound(arg, known) for arg in args) and can_match(target, known)
+        case Aggregation(target=target, outer=outer):
+            return known.issuperset(outer) and can_match(target, known)
+
+
+def binds(literal: Literal) -> Iterable[str]:
+    """The variables that are bound once the literal holds."""
+    match literal:
+        case Atom(args=args):
+            return (name for arg in args for name in names_in(arg))
+        case Comparison(op="=", left=left, right=right):
+            return (*names_in(left), *names_in(right))
+        case Generator(target=target) | Aggregation(target=target):
+            return names_in(target)
+        case _:
+            return ()
+
+
+def pattern_names(term: Term) -> list[str]:
+    """The variables that matching binds: those not inside a functor."""
+    match term:
+        case Var(name=name):
+            return [name]
+        case Make(args=args):
+            return [name for arg in args for name in pattern_names(arg)]
+        case Cons(items=items, rest=rest):
+            return [name for part in (*items, rest) for name in pattern_names(part)]
+        case _:
+            return []
+
+
+def names_in(term: Term) -> list[str]:
+    match term:
+        case Var(name=name):
+            return [name]
+        case Apply(args=args) | Make(args=args):
+            return [name for arg in args for name in names_in(arg)]
+        case Cons(items=items, rest=rest):
+            return [name for part in (*items, rest) for name in names_in(part)]
+        case _:
+            return []
+
+
+def _is_bound(term: Term, known: set[str]) -> bool:
+    match term:
+        case Var(name=name):
+            return name in known
+        case Const():
+            return True
+        case Any_():
+            return False
+        case Apply(args=args) | Make(args=args):
+            return all(_is_bound(arg, known) for arg in args)
+        case Cons(items=items, rest=rest):
+            return all(_is_bound(part, known) for part in (*items, rest))
+
+
+def can_match(term: Term, known: set[str]) -> bool:
+    """Whether a value can be matched against the term: what is inside a functor must be bound."""
+    match term:
+        case Apply():
+            return _is_bound(term, known)
+        case Make(args=args):
+            return all(can_match(arg, known) for arg in args)
+        case Cons(items=items, rest=rest):
+            return all(can_match(part, known) for part in (*items, rest))
+        case _:
+            return True
+
+
+def _only_wildcards(term: Term, known: set[str]) -> bool:
+    """A structure whose unbound parts are wildcards: it can be matched without binding anything."""
+    return can_match(term, known) and known.issuperset(names_in(term))

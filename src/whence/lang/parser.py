@@ -1,0 +1,171 @@
+"""Text to tree.
+
+The grammar is in `grammar.lark`. After a syntax error the parser blanks the statement that holds it and reads on, so that
+every broken statement of a file is reported.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from importlib import resources
+from threading import Lock
+
+from lark import Lark, UnexpectedCharacters, UnexpectedInput, UnexpectedToken
+
+from whence.lang import tree
+from whence.lang.build import TreeBuilder
+from whence.lang.diagnostics import Diagnostic, UnexpectedText, Unsupported
+from whence.lang.lexer import WordLexer
+from whence.lang.source import Source
+from whence.lang.tree import Span
+
+MAX_SYNTAX_ERRORS = 20
+
+_builder = TreeBuilder()
+_parsing = Lock()
+
+
+@cache
+def _parser() -> Lark:
+    grammar = resources.files("whence.lang").joinpath("grammar.lark").read_text(encoding="utf-8")
+    return Lark(grammar, parser="lalr", lexer=WordLexer, transformer=_builder)
+
+
+def parse(source: Source) -> tuple[tree.Module, list[Diagnostic]]:
+    """The tree of a preprocessed program, without the statements that have syntax errors, and those errors."""
+    parser, text = _parser(), source.text
+    errors: list[Diagnostic] = []
+    with _parsing:
+        while True:
+            _builder.begin(text)
+            try:
+                module = parser.parse(text)
+            except UnexpectedInput as error:
+                at = _error_offset(error, text)
+                errors.append(_diagnose(error, at, text))
+                remaining = _blank_statement(text, at)
+                if remaining == text or len(errors) >= MAX_SYNTAX_ERRORS:
+                    return tree.Module(()), errors
+                text = remaining
+            else:
+                assert isinstance(module, tree.Module)
+                return module, errors + _builder.found
+
+
+# -- syntax errors ----------------------------------------------------------------------------------------------------
+
+_UNSUPPORTED = {
+    ".lattice": ("lattice types (.lattice)", "recursive min and max aggregates cover most of their uses"),
+    "debug_delta": ("debug_delta", "changes of every relation come out of the maintenance of views"),
+    "recursive_iteration_cnt": ("recursive_iteration_cnt", "keep the round in an argument of the relation"),
+    "@[": ("an annotation @[…]", "remove it"),
+    "@![": ("an annotation @![…]", "remove it"),
+}
+
+_READABLE = {
+    "IDENT": "a name",
+    "QNAME": "a name",
+    "INT": "a number",
+    "UNSIGNED": "a number",
+    "FLOAT": "a number",
+    "IPV4": "a number",
+    "STRING": "a string",
+    "WILDCARD": "_",
+    "AGG_OP": "an aggregate",
+    "AGG_CALL": "an aggregate",
+    "OPERATOR": "an operator",
+    "OPERATOR_WORD": "an operator",
+    "$END": "the end of the program",
+}
+_TERM_STARTS = frozenset("IDENT INT UNSIGNED FLOAT STRING WILDCARD".split())
+_TERM_ONLY = _TERM_STARTS | frozenset("QNAME IPV4 AGG_OP AGG_CALL NIL TRUE FALSE AS DOLLAR LSQB AT LPAR NOT_WORD".split())
+_COMPARISONS = frozenset({"=", "==", ":=", "!=", "<", "<=", ">", ">="})
+_WORD = re.compile(r'"(?:\\.|[^"\\\n])*"|[A-Za-z0-9_?]+|:-|:=|<=|<:|>=|!=|==|\.[a-z]+|.')
+
+
+def _error_offset(error: UnexpectedInput, text: str) -> int:
+    if isinstance(error, UnexpectedToken) and error.token.type == "$END":
+        return len(text.rstrip())
+    return min(error.pos_in_stream or 0, len(text))
+
+
+def _diagnose(error: UnexpectedInput, at: int, text: str) -> Diagnostic:
+    for prefix, (feature, advice) in _UNSUPPORTED.items():
+        if text.startswith(prefix, at):
+            return Unsupported(Span(at, at + len(prefix)), feature=feature, advice=advice)
+    terminals = error.allowed if isinstance(error, UnexpectedCharacters) else getattr(error, "accepts", None)
+    expected = _expected(set(terminals or ()))
+    word = _WORD.match(text, at)
+    if word is None:
+        return UnexpectedText(Span(max(0, at - 1), at), found="end of the program", expected=expected)
+    found = word[0] if len(word[0]) <= 30 else word[0][:27] + "…"
+    return UnexpectedText(Span(at, word.end()), found=f"'{found}'", expected=expected)
+
+
+def _expected(terminals: set[str]) -> str:
+    """The terminals as a person would name them."""
+    words: list[str] = []
+    if terminals >= _TERM_STARTS:
+        words.append("a term")
+        terminals = terminals - _TERM_ONLY - {"MINUS"}
+    if "OPERATOR" in terminals:
+        terminals = terminals - {"MINUS"}
+    texts = {_READABLE.get(name) or _terminal_texts().get(name, name.lower()) for name in terminals}
+    if texts >= _COMPARISONS:
+        words.append("a comparison")
+        texts -= _COMPARISONS
+    directives = {text for text in texts if text.startswith(".") and len(text) > 1}
+    if len(directives) > 3:
+        words.append("a rule or a directive")
+        texts -= directives | {"a name"}
+    words += sorted(text if " " in text or text == "_" else f"'{text}'" for text in texts)
+    if not words:
+        return "something else"
+    return words[0] if len(words) == 1 else ", ".join(words[:-1]) + " or " + words[-1]
+
+
+@cache
+def _terminal_texts() -> dict[str, str]:
+    return {terminal.name: terminal.pattern.value for terminal in _parser().terminals}
+
+
+# -- recovery ---------------------------------------------------------------------------------------------------------
+
+# Strings and comments are stepped over. A statement ends at a full stop that no name or digit follows, before a directive
+# at the beginning of a line and, being itself a directive (which has no full stop), before a line that is not indented.
+_BOUNDARY = re.compile(
+    r'"(?:\\.|[^"\\\n])*"|//[^\n]*|/\*.*?\*/'
+    r"|(?P<stop>\.(?![A-Za-z0-9_?]))|(?P<directive>(?:(?<=\n)|\A)[ \t]*\.[a-z])|(?P<line>(?<=\n)(?=[^\s)\]}|]))|(?P<brace>[{}])",
+    re.DOTALL,
+)
+
+
+def _blank_statement(text: str, at: int) -> str:
+    """The text with the statement around an offset replaced by blanks, whole components included."""
+    start, end, depth, is_directive = 0, len(text), 0, False
+    for match in _BOUNDARY.finditer(text):
+        before = match.start() < at
+        if match["brace"]:
+            depth += 0 if before else 1 if match["brace"] == "{" else -1
+            if depth < 0 and match.start() > at:
+                end = match.start()
+                break
+        elif depth > 0:
+            continue
+        elif match["stop"]:
+            if not before:
+                end = match.end()
+                break
+            start, is_directive = match.end(), False
+        elif match["directive"]:
+            if match.start() > at:
+                end = match.start()
+                break
+            start, is_directive = match.start(), True
+        elif match["line"] is not None and is_directive:
+            if match.start() > at:
+                end = match.start()
+                break
+            start, is_directive = match.start(), False
+    return text[:start] + re.sub(r"[^\n]", " ", text[start:end]) + text[end:]

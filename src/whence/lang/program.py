@@ -1,0 +1,233 @@
+"""A checked program: what every evaluator runs.
+
+Components are expanded, several heads and disjunctions are split into rules of their own, aggregates stand as literals of
+their own, every term knows its kind, and every rule's body is in an order in which it can be evaluated from left to right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from whence.lang.diagnostics import Diagnostic
+from whence.lang.source import Source
+from whence.lang.tree import Span
+from whence.lang.types import Field, Kind, Types, Value
+
+# -- terms ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Var:
+    name: str
+    kind: Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Any_:
+    """A value that does not matter. Only in atoms."""
+
+    kind: Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Const:
+    value: Value
+    kind: Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    """A functor applied to terms. `functor` names an entry of `lang.functors` or a registered function."""
+
+    functor: str
+    args: tuple[Term, ...]
+    kind: Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Make:
+    """A record, a branch (`branch` set) or a list of known length: builds a value, or takes one apart when matched."""
+
+    args: tuple[Term, ...]
+    kind: Kind
+    branch: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Cons:
+    """`[items | rest]`."""
+
+    items: tuple[Term, ...]
+    rest: Term
+    kind: Kind
+
+
+Term = Var | Any_ | Const | Apply | Make | Cons
+
+# -- literals ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Atom:
+    relation: str
+    args: tuple[Term, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Negation:
+    """No tuple of the relation matches; its variables are all bound before it."""
+
+    atom: Atom
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """`=`, `!=`, `<`, `<=`, `>`, `>=`, `match`, `contains`, `!match` or `!contains`.
+
+    An `=` with unbound variables on one side matches that side's pattern against the other's value.
+    """
+
+    op: str
+    left: Term
+    right: Term
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Generator:
+    """`target = range(args)`: a literal with several solutions."""
+
+    target: Term
+    args: tuple[Term, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregation:
+    """`target = op value : { bodies }`.
+
+    The aggregate runs over the distinct assignments to `locals` that satisfy one of the bodies, given the variables in
+    `outer`, which are bound before it.
+    """
+
+    target: Term
+    op: str
+    value: Term | None
+    bodies: tuple[tuple[Literal, ...], ...]
+    locals: tuple[str, ...]
+    outer: tuple[str, ...]
+    span: Span
+
+
+Literal = Atom | Negation | Comparison | Generator | Aggregation
+
+# -- the program ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """`name` is the user's or made up; `subsumes` marks a rule that deletes its head (`head <= …`)."""
+
+    name: str
+    head: Atom
+    body: tuple[Literal, ...]
+    span: Span
+
+    @property
+    def is_fact(self) -> bool:
+        return not self.body
+
+
+@dataclass(frozen=True, slots=True)
+class Subsumption:
+    """`dominated` leaves its relation where the body, which holds both atoms, is satisfied by two distinct tuples."""
+
+    name: str
+    dominated: Atom
+    dominating: Atom
+    body: tuple[Literal, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """What a base relation remembers: `time` units, or `rows` rows per value of the columns `by`."""
+
+    time: float | None = None
+    rows: int | None = None
+    by: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Relation:
+    """`location` is the column that places a tuple; `choices` are sets of key columns of which each value occurs once."""
+
+    name: str
+    fields: tuple[Field, ...]
+    span: Span
+    location: int | None = None
+    equivalence: bool = False
+    choices: tuple[tuple[int, ...], ...] = ()
+    window: Window | None = None
+    lifetime: float | None = None
+    limit: int | None = None
+
+    @property
+    def arity(self) -> int:
+        return len(self.fields)
+
+
+@dataclass(frozen=True, slots=True)
+class Stratum:
+    """Relations that depend on each other, and how to evaluate them once the strata before are complete.
+
+    `monotone` marks recursion through aggregates, which converges in the order of their values. `stages` names the stage
+    column of each relation of a locally stratified (XY) stratum; a stage is then evaluated group by group, as in `groups`.
+    """
+
+    relations: tuple[str, ...]
+    recursive: bool = False
+    monotone: bool = False
+    stages: Mapping[str, int] = field(default_factory=dict)
+    groups: tuple[tuple[str, ...], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Transfer:
+    """An `.input`, `.output` or `.printsize` directive for one relation."""
+
+    kind: str
+    relation: str
+    params: Mapping[str, str]
+    span: Span
+
+
+@dataclass(frozen=True)
+class Program:
+    """`strata` come in evaluation order and hold every relation once; `functions` are the registered Python functions."""
+
+    source: Source = field(repr=False)
+    types: Types
+    relations: Mapping[str, Relation]
+    rules: tuple[Rule, ...]
+    subsumptions: tuple[Subsumption, ...]
+    strata: tuple[Stratum, ...]
+    transfers: tuple[Transfer, ...]
+    functions: Mapping[str, Callable[..., object]] = field(default_factory=dict, repr=False)
+    warnings: tuple[Diagnostic, ...] = field(default=(), repr=False)
+
+    def rules_for(self, relation: str) -> Iterator[Rule]:
+        return (rule for rule in self.rules if rule.head.relation == relation)
+
+    def transfers_of(self, kind: str) -> Iterator[Transfer]:
+        return (transfer for transfer in self.transfers if transfer.kind == kind)
+
+    @property
+    def base_relations(self) -> tuple[str, ...]:
+        """Relations fed from outside: those with `.input`, and those that no rule derives."""
+        derived = {rule.head.relation for rule in self.rules if not rule.is_fact}
+        fed = {transfer.relation for transfer in self.transfers_of("input")}
+        return tuple(name for name in self.relations if name in fed or name not in derived)

@@ -1,0 +1,110 @@
+"""Functions of SQL by name, and Python functions registered by the user."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from whence.lang import tree
+
+AGGREGATES: Mapping[str, str] = {"COUNT": "count", "SUM": "sum", "MIN": "min", "MAX": "max", "AVG": "mean"}
+
+_TYPE_NAMES: Mapping[object, str] = {int: "number", float: "float", str: "symbol"}
+
+_SQL_TYPES: Mapping[str, str] = {
+    **dict.fromkeys(("TINYINT", "SMALLINT", "MEDIUMINT", "INT", "BIGINT"), "number"),
+    **dict.fromkeys(("UTINYINT", "USMALLINT", "UMEDIUMINT", "UINT", "UBIGINT"), "unsigned"),
+    **dict.fromkeys(("FLOAT", "DOUBLE", "DECIMAL"), "float"),
+    **dict.fromkeys(("TEXT", "VARCHAR", "NVARCHAR", "CHAR", "NCHAR", "NAME"), "symbol"),
+    **dict.fromkeys(("DATE", "TIMESTAMP", "TIMESTAMPTZ", "TIMESTAMPLTZ", "DATETIME", "TIME"), "symbol"),
+}
+
+Term = tree.Term
+
+
+@dataclass(frozen=True, slots=True)
+class Builtin:
+    """`most` is None if any number of arguments from `least` on will do."""
+
+    least: int
+    most: int | None
+    make: Callable[[tuple[Term, ...]], Term]
+
+    @property
+    def arity(self) -> str:
+        if self.most is None:
+            return f"{self.least} or more arguments"
+        return f"{self.least} argument{'s' * (self.least != 1)}" if self.least == self.most else "2 or 3 arguments"
+
+    def takes(self, count: int) -> bool:
+        return self.least <= count and (self.most is None or count <= self.most)
+
+
+def _call(name: str) -> Callable[[tuple[Term, ...]], Term]:
+    return lambda args: args[0] if len(args) == 1 and name in ("cat", "min", "max") else tree.Call(name, args)
+
+
+def _magnitude(args: tuple[Term, ...]) -> Term:
+    return tree.Call("max", (args[0], tree.Call("-", args)))
+
+
+def _substring(args: tuple[Term, ...]) -> Term:
+    """SQL counts characters from 1, `substr` from 0."""
+    text, start = args[0], args[1]
+    if isinstance(start, tree.Number):
+        first: Term = tree.Number(start.value - 1, "", start.span)
+    else:
+        first = tree.Call("-", (start, tree.Number(1)))
+    return tree.Call("substr", (text, first, args[2] if len(args) > 2 else tree.Call("strlen", (text,))))
+
+
+BUILTINS: Mapping[str, Builtin] = {
+    "ABS": Builtin(1, 1, _magnitude),
+    "CONCAT": Builtin(1, None, _call("cat")),
+    "GREATEST": Builtin(1, None, _call("max")),
+    "LEAST": Builtin(1, None, _call("min")),
+    "MOD": Builtin(2, 2, _call("%")),
+    "POWER": Builtin(2, 2, _call("^")),
+    "SUBSTR": Builtin(2, 3, _substring),
+    "SUBSTRING": Builtin(2, 3, _substring),
+    **dict.fromkeys(("LENGTH", "LEN", "CHAR_LENGTH", "CHARACTER_LENGTH"), Builtin(1, 1, _call("strlen"))),
+}
+
+
+def type_of(node: exp.Expr | None) -> str | None:
+    """The type of Whence for a type of SQL, or None if it has none."""
+    if not isinstance(node, exp.DataType) or node.args.get("nested"):
+        return None
+    kind = node.this
+    name = kind.name if hasattr(kind, "name") else str(kind)
+    if name == "USERDEFINED":
+        return {"STRING": "symbol", "UINT64": "unsigned", "REAL": "float"}.get(str(node.args.get("kind")).upper())
+    return _SQL_TYPES.get(name)
+
+
+def find_registered(name: str, functions: Mapping[str, Callable[..., object]]) -> str | None:
+    """The registered name that a call means: the same, or else the same but for the case of its letters."""
+    if name in functions:
+        return name
+    return next((known for known in functions if known.lower() == name.lower()), None)
+
+
+def declare(name: str, function: Callable[..., object]) -> tree.FunctorDecl | None:
+    """The declaration that follows from the annotations, or None if they do not say everything."""
+    try:
+        signature = inspect.signature(function, eval_str=True)
+    except (NameError, TypeError, ValueError):
+        return None
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    positional = [each for each in signature.parameters.values() if each.kind in kinds]
+    if len(positional) != len(signature.parameters):
+        return None
+    types = [_TYPE_NAMES.get(each.annotation) for each in positional]
+    result = _TYPE_NAMES.get(signature.return_annotation)
+    params = tuple(tree.TypeRef(each) for each in types if each is not None)
+    if result is None or len(params) != len(types):
+        return None
+    return tree.FunctorDecl(name, params, tree.TypeRef(result))

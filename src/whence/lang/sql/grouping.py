@@ -1,0 +1,280 @@
+"""Grouped queries.
+
+SQL aggregates over rows, and Whence over distinct assignments to the variables of a body: so the body of an aggregate
+binds every column of every table of the FROM clause. Where the rows are those of one table, the aggregate's body is a
+copy of the query's; otherwise a helper holds them. `count(DISTINCT x)` has a helper of its own with the keys and x.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from whence.lang import tree
+from whence.lang.diagnostics import SqlShape, SqlUnsupported
+from whence.lang.sql.conditions import Conditions
+from whence.lang.sql.formulas import conjunction, conjuncts, equation, rename, variables
+from whence.lang.sql.functions import AGGREGATES
+from whence.lang.sql.parse import span_of
+from whence.lang.sql.relations import Draft, Relation
+from whence.lang.sql.scope import Scope
+from whence.lang.sql.select_list import Column
+from whence.lang.sql.terms import Subqueries, inner, is_aggregate
+
+# These give the same for a set of values as for a bag of them.
+_SET_LIKE = frozenset({"min", "max"})
+
+
+def aggregates_in(node: exp.Expr, functions: Mapping[str, object]) -> list[exp.Expr]:
+    """The aggregates of the query itself, each with its FILTER, without those of its subqueries."""
+    found: list[exp.Expr] = []
+    for part in node.walk(prune=lambda part: isinstance(part, exp.Query | exp.Window) or is_aggregate(part, functions)):
+        if is_aggregate(part, functions) and not isinstance(part.parent, exp.Window):
+            found.append(part.parent if isinstance(part.parent, exp.Filter) else part)
+    return found
+
+
+def is_grouped(select: exp.Select, functions: Mapping[str, object]) -> bool:
+    if select.args.get("group") is not None or select.args.get("having") is not None:
+        return True
+    return any(aggregates_in(item, functions) for item in select.expressions)
+
+
+@dataclass
+class _Call:
+    """An aggregate: `formulas` stand beside its arguments, and hold for the rows that it counts."""
+
+    node: exp.Expr
+    op: str
+    args: list[tree.Term]
+    formulas: list[tree.Formula] = field(default_factory=list)
+    distinct: bool = False
+
+
+class Grouping:
+    def __init__(
+        self, queries: Subqueries, scope: Scope, body: list[tree.Formula], select: exp.Select, items: list[Column]
+    ) -> None:
+        self._queries = queries
+        self._scope = scope
+        self._body = [part for formula in body for part in conjuncts(formula)]
+        self._select = select
+        self._items = items
+        self._keys: list[tuple[exp.Expr, tree.Term]] = []
+        self._originals_free = True
+
+    def translate(self) -> tuple[Conditions, list[tree.Formula]]:
+        """What translates the SELECT list, and the body of the rule so far: groups, aggregates and HAVING."""
+        before = Conditions(self._scope, self._queries)
+        group, having = self._select.args.get("group"), self._select.args.get("having")
+        key_nodes = self._key_nodes(group) if group is not None else []
+        self._keys = [(inner(node), before.term(node)) for node in key_nodes]
+        calls = [self._call(node) for node in self._aggregate_nodes(having)]
+        rows = self._rows(before.formulas, calls)
+        body, keys = self._group_body(rows) if group is not None else ([], [])
+        known: list[tuple[exp.Expr, tree.Term]] = [
+            (node, key) for (node, _), key in zip(self._keys, keys, strict=True) if not isinstance(node, exp.Column)
+        ]
+        for call in calls:
+            result, aggregate = self._aggregate(call, rows, keys)
+            body.append(tree.Constraint("=", result, aggregate, span_of(call.node)))
+            known.append((call.node, result))
+        self._scope.grouped = self._usable(keys)
+        after = Conditions(self._scope, self._queries, known)
+        if having is not None:
+            body.append(after.condition(having.this))
+        return after, body
+
+    # -- keys
+
+    def _key_nodes(self, group: exp.Expr) -> list[exp.Expr]:
+        nodes: list[exp.Expr] = []
+        for clause in ("all", "rollup", "cube", "grouping_sets", "totals"):
+            if group.args.get(clause):
+                self._refuse(group, f"GROUP BY {clause.replace('_', ' ').upper()}")
+        for node in group.expressions:
+            if isinstance(node, exp.Rollup | exp.Cube | exp.GroupingSets):
+                self._refuse(node, type(node).__name__.replace("gS", "g S").upper())
+            else:
+                nodes.append(self._key_node(node))
+        return nodes
+
+    def _refuse(self, node: exp.Expr, feature: str) -> None:
+        advice = "write one query for each grouping, and UNION them"
+        self._scope.found.append(SqlUnsupported(span_of(node), feature=feature, advice=advice))
+
+    def _key_node(self, node: exp.Expr) -> exp.Expr:
+        """The expression that a key means: `1` is the first column, and a name may be an alias of the SELECT list."""
+        node = inner(node)
+        if isinstance(node, exp.Literal) and node.is_int:
+            position = int(node.name) if len(node.name) < 6 else 0
+            if 1 <= position <= len(self._items) and self._items[position - 1].variable is None:
+                return self._items[position - 1].node
+            problem = f"GROUP BY {node.name} names no column of the SELECT list"
+            self._scope.found.append(SqlShape(span_of(node), problem=problem, advice="write the column itself"))
+        if isinstance(node, exp.Column) and node.args.get("table") is None and not self._is_column(node.name):
+            for item in self._items:
+                if item.variable is None and item.name.lower() == node.name.lower():
+                    return item.node
+        return node
+
+    def _is_column(self, name: str) -> bool:
+        return any(item.find(name) is not None for item in self._scope.items)
+
+    def _usable(self, keys: list[tree.Term]) -> dict[str, tree.Variable]:
+        """The variables that have one value in each group: the keys, and what the query equates with them."""
+        usable = {key.name: key for key in keys if isinstance(key, tree.Variable)}
+        for (_, term), key in zip(self._keys, keys, strict=True):
+            if isinstance(term, tree.Variable) and isinstance(key, tree.Variable):
+                usable[term.name] = key
+        grown = True
+        while grown:
+            grown = False
+            for formula in self._body:
+                pair = equation(formula)
+                for one, other in (pair, pair[::-1]) if pair is not None else ():
+                    if one.name in usable and other.name not in usable:
+                        usable[other.name] = usable[one.name]
+                        grown = True
+        return usable
+
+    # -- rows
+
+    def _rows(self, key_formulas: list[tree.Formula], calls: list[_Call]) -> list[tree.Formula]:
+        """The formulas that hold for each row: those of the query itself, or the atom of a helper."""
+        atoms = [formula for formula in self._body if isinstance(formula, tree.Atom)]
+        filters = tree.Constraint | tree.Not | tree.Truth
+        plain = len(atoms) == 1 and all(isinstance(formula, tree.Atom | filters) for formula in self._body)
+        if plain and not key_formulas:
+            return self._body
+        columns = [variable for item in self._scope.items for variable in item.variables]
+        # Where duplicates cannot change an aggregate, the helper need not tell rows apart.
+        if all(call.op in _SET_LIKE or call.distinct for call in calls):
+            needed = set(variables(tuple(term for _, term in self._keys)))
+            needed.update(name for call in calls for name in variables((*call.args, *call.formulas)))
+            columns = [variable for variable in columns if variable.name in needed]
+        body = [*self._body, *key_formulas]
+        for at, (node, term) in enumerate(self._keys):
+            if isinstance(term, tree.Variable):
+                key = term
+            else:
+                key = self._scope.names.fresh(f"key{at + 1}")
+                body.append(tree.Constraint("=", key, term, span_of(node)))
+                self._keys[at] = (node, key)
+            if key.name not in {variable.name for variable in columns} and key.name not in self._outer:
+                columns.append(key)
+        return [self._helper("rows", columns, body)]
+
+    @property
+    def _outer(self) -> dict[str, tuple[tree.Formula, ...]]:
+        return self._scope.relation.outer
+
+    def _helper(self, purpose: str, columns: list[tree.Variable], body: list[tree.Formula]) -> tree.Atom:
+        """A helper with these columns, and the outer variables that its body uses."""
+        relation: Relation = self._queries.catalog.helper(
+            self._scope.relation, purpose, [variable.name for variable in columns]
+        )
+        relation.inlinable = True
+        used = set(variables(tuple(body)))
+        relation.outer.update((name, atoms) for name, atoms in self._outer.items() if name in used)
+        self._queries.catalog.drafts.append(Draft(relation, tuple(columns), body, span_of(self._select)))
+        return relation.atom(columns, span_of(self._select))
+
+    def _group_body(self, rows: list[tree.Formula]) -> tuple[list[tree.Formula], list[tree.Term]]:
+        """The rows that make the groups. Their names are given up, so that those in the aggregates can stay plain."""
+        names = self._scope.names
+        plain = [term.name for _, term in self._keys if isinstance(term, tree.Variable)]
+        copy = {
+            name: names.fresh(name)
+            for name in dict.fromkeys(variables((*rows, *(term for _, term in self._keys))))
+            if name not in plain and name not in self._outer
+        }
+        body, keys = [rename(formula, copy) for formula in rows], []
+        for at, (node, term) in enumerate(self._keys):
+            key = term
+            if not isinstance(term, tree.Variable):
+                key = names.fresh(f"key{at + 1}")
+                body.append(tree.Constraint("=", key, rename(term, copy), span_of(node)))
+            keys.append(key)
+        return body, keys
+
+    # -- aggregates
+
+    def _aggregate_nodes(self, having: exp.Expr | None) -> list[exp.Expr]:
+        roots = [item.node for item in self._items if item.variable is None]
+        if having is not None:
+            roots.append(having.this)
+        nodes: list[exp.Expr] = []
+        for root in roots:
+            nodes.extend(node for node in aggregates_in(root, self._queries.functions) if node not in nodes)
+        return nodes
+
+    def _call(self, node: exp.Expr) -> _Call:
+        call = node.this if isinstance(node, exp.Filter) else node
+        conditions = Conditions(self._scope, self._queries)
+        args = call.expressions
+        distinct = len(args) == 1 and isinstance(args[0], exp.Distinct)
+        if distinct:
+            args = args[0].expressions
+        op = AGGREGATES[call.name.upper()]
+        counts_rows = op == "count" and (not args or isinstance(args[0], exp.Star))
+        if len(args) != 1 and not (op == "count" and (distinct or not args)):
+            problem = f"the aggregate {call.name} takes 1 argument, not {len(args)}"
+            advice = "LEAST and GREATEST compare several values" if op in _SET_LIKE else "aggregate one expression"
+            self._scope.found.append(SqlShape(span_of(call), problem=problem, advice=advice))
+        terms = [] if counts_rows else [conditions.optional_term(arg) for arg in args]
+        if isinstance(node, exp.Filter):
+            conditions.formulas.append(conditions.condition(node.expression.this))
+        return _Call(node, op, terms, conditions.formulas, distinct and op not in _SET_LIKE)
+
+    def _aggregate(
+        self, call: _Call, rows: list[tree.Formula], keys: list[tree.Term]
+    ) -> tuple[tree.Variable, tree.Aggregate]:
+        """The variable for the result, and the aggregate over a copy of the rows that agree with the keys."""
+        names = self._scope.names
+        args = call.args
+        inner_keys = [term for _, term in self._keys]
+        if call.distinct or call.formulas:
+            rows, inner_keys, args = self._own_rows(call, rows, inner_keys)
+        pairs = list(zip(keys, inner_keys, strict=True))
+        kept = {key.name for key, own in pairs if key == own and isinstance(key, tree.Variable)}
+        copied = [name for name in dict.fromkeys(variables((*rows, *args, *inner_keys))) if name not in kept]
+        copy: dict[str, tree.Variable] = {}
+        if not self._originals_free:
+            copy = {name: names.fresh(name) for name in copied if name not in self._outer}
+        self._originals_free = False
+        body = [rename(formula, copy) for formula in rows]
+        for key, own in pairs:
+            if not (isinstance(own, tree.Variable) and own.name in kept):
+                body.append(tree.Constraint("=", rename(own, copy), key))
+        target = rename(args[0], copy) if args and call.op != "count" else None
+        if target is None and call.op != "count":
+            target = tree.Number(0)
+        sources = [term.name for term in call.args if isinstance(term, tree.Variable)]
+        result = names.fresh("_".join([_name(call).lower(), *(sources[:1] or ["value" if call.args else "rows"])]))
+        return result, tree.Aggregate(call.op, target, conjunction(body), span_of(call.node))
+
+    def _own_rows(
+        self, call: _Call, rows: list[tree.Formula], keys: list[tree.Term]
+    ) -> tuple[list[tree.Formula], list[tree.Term], list[tree.Term]]:
+        """Rows that hold the values of the arguments: with the columns of all rows, or DISTINCT with the keys alone."""
+        names = self._scope.names
+        body = [*rows, *call.formulas]
+        fixed: list[tree.Variable] = []
+        for term in (*keys, *call.args):
+            if isinstance(term, tree.Variable):
+                fixed.append(term)
+            else:
+                fixed.append(names.fresh("value"))
+                body.append(tree.Constraint("=", fixed[-1], term, term.span))
+        all_rows = [] if call.distinct else variables(tuple(rows))
+        columns = dict.fromkeys([*all_rows, *(variable.name for variable in fixed)])
+        own = [tree.Variable(name) for name in columns if name not in self._outer]
+        return [self._helper(call.op, own, body)], [*fixed[: len(keys)]], [*fixed[len(keys) :]]
+
+
+def _name(call: _Call) -> str:
+    node = call.node.this if isinstance(call.node, exp.Filter) else call.node
+    return node.name.upper()

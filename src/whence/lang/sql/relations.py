@@ -1,0 +1,158 @@
+"""The relations of a translation: tables, views, and the helpers that views need.
+
+Names are those of SQL: letters do not differ by case. A helper belongs to a view and is called `view.purpose`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from sqlglot import exp
+
+from whence.lang import tree
+from whence.lang.diagnostics import Diagnostic
+from whence.lang.tree import NOWHERE, Span
+
+# Words that a Datalog variable cannot be.
+_RESERVED = frozenset(
+    "as band bnot bor bshl bshr bshru bxor contains count false land lnot lor lxor match max mean min nil range sum"
+    " true".split()
+)
+
+
+class State(Enum):
+    NEW = 0
+    OPEN = 1
+    DONE = 2
+
+
+@dataclass(eq=False)
+class Relation:
+    """`columns` is None until the query that names them has been looked at; `listed` if the text lists them.
+
+    `outer` holds the variables of enclosing queries that a correlated subquery uses, which become its first columns,
+    each with the atoms that bind it. The tuples of an `existential` relation are those variables alone. An `inlinable`
+    one is not visible to the user: where it restates one atom, that atom takes its place.
+    """
+
+    name: str
+    columns: list[str] | None = None
+    listed: bool = False
+    types: list[str] | None = None
+    owner: Relation | None = None
+    query: exp.Expr | None = None
+    env: Env | None = None
+    state: State = State.NEW
+    existential: bool = False
+    inlinable: bool = False
+    outer: dict[str, tuple[tree.Formula, ...]] = field(default_factory=dict)
+    span: Span = NOWHERE
+
+    @property
+    def view(self) -> Relation:
+        return self.owner or self
+
+    @property
+    def outer_variables(self) -> tuple[tree.Variable, ...]:
+        return tuple(tree.Variable(name) for name in self.outer)
+
+    def atom(self, values: Iterable[tree.Term], span: Span = NOWHERE) -> tree.Atom:
+        return tree.Atom(self.name, (*self.outer_variables, *values), None, span)
+
+
+@dataclass(frozen=True)
+class Env:
+    """What names of tables mean at one place of the text: those of the WITH clauses around it, then the global ones."""
+
+    names: Mapping[str, Relation]
+    parent: Env | None = None
+
+    def find(self, name: str) -> Relation | None:
+        env: Env | None = self
+        while env is not None:
+            if name.lower() in env.names:
+                return env.names[name.lower()]
+            env = env.parent
+        return None
+
+    def known(self) -> list[str]:
+        env: Env | None = self
+        names: dict[str, None] = {}
+        while env is not None:
+            names.update(dict.fromkeys(env.names))
+            env = env.parent
+        return list(names)
+
+
+@dataclass
+class Draft:
+    """A rule to be: its head is the outer variables of the relation and then `values`."""
+
+    relation: Relation
+    values: tuple[tree.Term, ...]
+    body: list[tree.Formula]
+    span: Span
+
+    @property
+    def head(self) -> tree.Atom:
+        return self.relation.atom(() if self.relation.existential else self.values, self.span)
+
+
+@dataclass
+class Catalog:
+    """Everything found and made so far. `bags` are the places of UNION ALL, by the relation they define."""
+
+    globals: dict[str, Relation] = field(default_factory=dict)
+    relations: list[Relation] = field(default_factory=list)
+    drafts: list[Draft] = field(default_factory=list)
+    found: list[Diagnostic] = field(default_factory=list)
+    bags: list[tuple[Relation, Span]] = field(default_factory=list)
+    functors: dict[str, tree.FunctorDecl] = field(default_factory=dict)
+
+    def name_for(self, wish: str) -> str:
+        return unique(legal(wish, dots=True), {relation.name.lower() for relation in self.relations})
+
+    def add(self, relation: Relation) -> Relation:
+        self.relations.append(relation)
+        return relation
+
+    def helper(self, relation: Relation, purpose: str, columns: list[str] | None = None) -> Relation:
+        view = relation.view
+        return self.add(Relation(self.name_for(f"{view.name}.{purpose}"), columns, owner=view, span=relation.span))
+
+
+class Names:
+    """Variable names that are free in one rule."""
+
+    def __init__(self, taken: Iterable[str] = ()) -> None:
+        self._taken = set(taken)
+
+    def fresh(self, *wishes: str) -> tree.Variable:
+        """The first wish that is free, or the last one with a number."""
+        legal_wishes = [legal(wish) for wish in wishes]
+        name = next((wish for wish in legal_wishes if wish not in self._taken and wish not in _RESERVED), None)
+        if name is None:
+            name = unique(legal_wishes[-1], self._taken | _RESERVED)
+        self._taken.add(name)
+        return tree.Variable(name)
+
+    def child(self) -> Names:
+        return Names(self._taken)
+
+
+def legal(name: str, *, dots: bool = False) -> str:
+    """The name as an identifier."""
+    kept = re.sub(r"[^A-Za-z0-9_.]" if dots else r"[^A-Za-z0-9_]", "_", name)
+    return kept if re.match(r"[A-Za-z]|_.", kept) else f"x{kept}"
+
+
+def unique(wish: str, taken: Iterable[str]) -> str:
+    """The wish, or else the wish with the first free number, whatever the case of its letters."""
+    lower = {name.lower() for name in taken}
+    name, number = wish, 2
+    while name.lower() in lower:
+        name, number = f"{wish}{number}", number + 1
+    return name

@@ -1,0 +1,244 @@
+"""Statements: tables, views, rows and bare queries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from sqlglot import exp
+
+from whence.lang.diagnostics import Redefined, SqlShape, SqlSyntax, SqlUnknownColumn, SqlUnknownTable, SqlUnsupported
+from whence.lang.sql.conditions import Conditions
+from whence.lang.sql.functions import type_of
+from whence.lang.sql.parse import Statement, span_of
+from whence.lang.sql.queries import Queries
+from whence.lang.sql.relations import Catalog, Draft, Names, Relation, State, unique
+from whence.lang.sql.scope import Scope
+
+_TYPES = "the types are BIGINT, BIGINT UNSIGNED, DOUBLE and TEXT"
+_ACCEPTED = (exp.PrimaryKeyColumnConstraint, exp.NotNullColumnConstraint, exp.UniqueColumnConstraint, exp.PrimaryKey)
+_CONSTRAINTS: Mapping[type[exp.Expr], str] = {
+    exp.DefaultColumnConstraint: "DEFAULT",
+    exp.CheckColumnConstraint: "CHECK",
+    exp.Reference: "REFERENCES",
+    exp.ForeignKey: "FOREIGN KEY",
+}
+_KINDS = (exp.MaterializedProperty, exp.TemporaryProperty)
+_CREATE_PARTS = frozenset("this kind replace exists expression properties".split())
+_INSERT_PARTS = frozenset("this expression".split())
+
+
+class Statements:
+    """Collects the relations first, so that views may refer to each other in any order, and then translates."""
+
+    def __init__(self, catalog: Catalog, functions: Mapping[str, Callable[..., object]]) -> None:
+        self._catalog = catalog
+        self._queries = Queries(catalog, functions)
+        self._inserts: list[exp.Insert] = []
+
+    def read(self, statement: Statement) -> None:
+        node = statement.expression
+        if isinstance(node, exp.Create) and node.args.get("kind") in ("TABLE", "VIEW"):
+            self._create(node)
+        elif isinstance(node, exp.Insert):
+            self._inserts.append(node)
+        elif isinstance(node, exp.Query) and not isinstance(node, exp.Table):
+            self._query(node, statement)
+        elif isinstance(node, exp.Values):
+            self._refuse(node, "VALUES as a query", "write SELECT 1, 2 UNION SELECT 3, 4")
+        else:
+            self._refuse(node, _word(node), "a program is made of CREATE TABLE, CREATE VIEW, INSERT and SELECT")
+
+    def translate(self) -> None:
+        for relation in list(self._catalog.globals.values()):
+            if relation.query is not None and relation.state is State.NEW:
+                self._view(relation)
+        for insert in self._inserts:
+            self._insert(insert)
+
+    def _refuse(self, node: exp.Expr, feature: str, advice: str = "") -> None:
+        self._catalog.found.append(SqlUnsupported(span_of(node), feature=feature, advice=advice))
+
+    def _add(self, name: str, relation: Relation, what: str, *, replaces: bool = False) -> None:
+        known = self._catalog.globals.get(name.lower())
+        if known is not None and not replaces:
+            note = [(known.span, "the other one is here")]
+            self._catalog.found.append(Redefined(relation.span, what=what, name=name, related=note))
+            return
+        if known is not None:
+            self._catalog.relations.remove(known)
+        relation.name = self._catalog.name_for(name)
+        self._catalog.globals[name.lower()] = self._catalog.add(relation)
+
+    # -- CREATE
+
+    def _create(self, node: exp.Create) -> None:
+        schema = node.this if isinstance(node.this, exp.Schema) else None
+        table = schema.this if schema is not None else node.this
+        name = ".".join(part.name for part in table.parts)
+        for part, value in node.args.items():
+            if value and part not in _CREATE_PARTS:
+                self._refuse(node, part.strip("_").upper())
+        properties = node.args.get("properties")
+        for each in properties.expressions if properties is not None else ():
+            if not isinstance(each, _KINDS):
+                self._refuse(each, f"the option {each.sql()}")
+        if node.args.get("exists") and name.lower() in self._catalog.globals:
+            return
+        parts = schema.expressions if schema is not None else []
+        if node.args["kind"] == "TABLE":
+            self._create_table(node, name, table, parts)
+        else:
+            self._create_view(node, name, table, parts)
+
+    def _create_table(self, node: exp.Create, name: str, table: exp.Expr, parts: list[exp.Expr]) -> None:
+        if node.args.get("expression") is not None:
+            self._refuse(node.this, "CREATE TABLE … AS", "write CREATE VIEW … AS")
+            return
+        columns: list[str] = []
+        types: list[str] = []
+        for part in parts:
+            if not isinstance(part, exp.ColumnDef):
+                self._constraint(part)
+                continue
+            if part.name.lower() in (column.lower() for column in columns):
+                self._catalog.found.append(Redefined(span_of(part.this), what="column", name=part.name))
+            columns.append(part.name)
+            types.append(self._type(part))
+            for constraint in part.args.get("constraints") or ():
+                self._constraint(constraint.args["kind"])
+        if not columns:
+            problem = f"table {name} has no columns"
+            self._catalog.found.append(
+                SqlShape(span_of(table), problem=problem, advice="list them: (a TEXT, b BIGINT)")
+            )
+        made = Relation(name, columns, listed=True, types=types, state=State.DONE, span=span_of(table))
+        self._add(name, made, "table", replaces=bool(node.args.get("replace")))
+
+    def _type(self, column: exp.ColumnDef) -> str:
+        kind = column.args.get("kind")
+        if kind is None:
+            problem = f"column {column.name} has no type"
+            self._catalog.found.append(SqlShape(span_of(column.this), problem=problem, advice=_TYPES))
+            return "symbol"
+        found = type_of(kind)
+        if found is None:
+            self._refuse(column, f"the type {kind.sql()}", _TYPES)
+        return found or "symbol"
+
+    def _constraint(self, node: exp.Expr) -> None:
+        if isinstance(node, exp.Constraint):
+            for each in node.expressions:
+                self._constraint(each)
+        elif not isinstance(node, _ACCEPTED):
+            feature = _CONSTRAINTS.get(type(node), node.sql() or node.key.upper())
+            self._refuse(node, feature, "PRIMARY KEY, UNIQUE and NOT NULL may stand here")
+
+    def _create_view(self, node: exp.Create, name: str, table: exp.Expr, parts: list[exp.Expr]) -> None:
+        query = node.args.get("expression")
+        if query is None:
+            end = span_of(node)
+            self._catalog.found.append(SqlSyntax(end, problem=f"view {name} has no query", advice="write AS SELECT …"))
+            return
+        made = Relation(name, query=query, env=self._queries.root, span=span_of(table))
+        if parts:
+            made.columns, made.listed = [part.name for part in parts], True
+        self._add(name, made, "view", replaces=bool(node.args.get("replace")))
+
+    def _query(self, node: exp.Expr, statement: Statement) -> None:
+        name = statement.named or unique("result", self._catalog.globals)
+        made = Relation(name, query=node, env=self._queries.root, span=statement.span)
+        self._add(name, made, "view")
+
+    def _view(self, relation: Relation) -> None:
+        query = relation.query
+        assert query is not None
+        merged = _own_definition(query, relation)
+        if merged is None:
+            self._queries.translate(relation)
+        else:
+            self._queries.with_names(query, relation, self._queries.root, merged)
+
+    # -- INSERT
+
+    def _insert(self, node: exp.Insert) -> None:
+        schema = node.this if isinstance(node.this, exp.Schema) else None
+        table = schema.this if schema is not None else node.this
+        for part, value in node.args.items():
+            if value and part not in _INSERT_PARTS:
+                self._refuse(node, f"INSERT with {part.strip('_').upper()}")
+        name = ".".join(part.name for part in table.parts)
+        relation = self._catalog.globals.get(name.lower())
+        if relation is None:
+            self._catalog.found.append(SqlUnknownTable(span_of(table), name=name, advice="write CREATE TABLE first"))
+            return
+        if relation.types is None or relation.columns is None:
+            problem = f"{name} is a view: its rows follow from its query"
+            self._catalog.found.append(SqlShape(span_of(table), problem=problem, advice="insert into a table"))
+            return
+        values = node.args.get("expression")
+        if not isinstance(values, exp.Values):
+            self._refuse(node, "INSERT of a query", "write CREATE VIEW … AS")
+            return
+        order = self._order(relation, schema.expressions if schema is not None else [])
+        for row in values.expressions:
+            self._fact(relation, row, order)
+
+    def _order(self, relation: Relation, listed: list[exp.Expr]) -> list[int]:
+        """For each column of the table, the position of its value in a row."""
+        columns = relation.columns or []
+        if not listed:
+            return list(range(len(columns)))
+        names = [part.name.lower() for part in listed]
+        for part in listed:
+            if part.name.lower() not in (column.lower() for column in columns):
+                advice = f"it has {', '.join(columns)}"
+                problem = f"is not in {relation.name}"
+                self._catalog.found.append(
+                    SqlUnknownColumn(span_of(part), name=part.name, problem=problem, advice=advice)
+                )
+        missing = [column for column in columns if column.lower() not in names]
+        if missing:
+            problem = f"the rows have no value for {', '.join(missing)}"
+            advice = "there are no nulls: give every column a value"
+            self._catalog.found.append(SqlShape(span_of(listed[0]), problem=problem, advice=advice))
+        return [names.index(column.lower()) if column.lower() in names else 0 for column in columns]
+
+    def _fact(self, relation: Relation, row: exp.Expr, order: list[int]) -> None:
+        nodes = row.expressions if isinstance(row, exp.Tuple) else [row]
+        if len(nodes) != len(set(order)):
+            problem = f"the row has {len(nodes)} values for {len(set(order))} columns"
+            self._catalog.found.append(SqlShape(span_of(row), problem=problem, advice="give each column one value"))
+            return
+        scope = Scope(relation, Names(), self._catalog.found, self._queries.root)
+        conditions = Conditions(scope, self._queries)
+        values = [conditions.term(node) for node in nodes]
+        facts = tuple(values[at] for at in order)
+        self._catalog.drafts.append(Draft(relation, facts, conditions.formulas, span_of(row)))
+
+
+def _own_definition(query: exp.Expr, relation: Relation) -> str | None:
+    """The name of the view, if its query is `WITH view AS (…) SELECT * FROM view`: then the two are one relation."""
+    with_, from_ = query.args.get("with_"), query.args.get("from_")
+    if with_ is None or from_ is None or not isinstance(query, exp.Select):
+        return None
+    name = relation.name.lower()
+    parts = {clause for clause, value in query.args.items() if value}
+    cte = next((each for each in with_.expressions if each.alias.lower() == name), None)
+    if cte is None or parts != {"with_", "from_", "expressions"} or from_.this.name.lower() != name:
+        return None
+    listed = [part.name.lower() for part in cte.args["alias"].args.get("columns") or ()]
+    if relation.listed and [column.lower() for column in relation.columns or ()] != listed:
+        return None
+    selected = [item.name.lower() for item in query.expressions if isinstance(item, exp.Column)]
+    star = len(query.expressions) == 1 and isinstance(query.expressions[0], exp.Star)
+    return name if star or (listed and selected == listed and len(selected) == len(query.expressions)) else None
+
+
+def _word(node: exp.Expr) -> str:
+    """What to call a statement: its first words."""
+    if isinstance(node, exp.Command):
+        return str(node.this).upper()
+    kind = node.args.get("kind")
+    if isinstance(node, exp.Create | exp.Drop | exp.Alter) and isinstance(kind, str):
+        return f"{node.key.upper()} {kind}"
+    return node.key.upper() if isinstance(node, exp.DML | exp.DDL | exp.Set | exp.Use) else "this statement"

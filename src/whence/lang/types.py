@@ -1,0 +1,89 @@
+"""The types of values.
+
+A `Kind` is what a value is made of, and decides which functors apply to it. Declared subtypes and unions narrow a kind
+without changing its values; they matter to the checks only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Primitive:
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+NUMBER = Primitive("number")
+UNSIGNED = Primitive("unsigned")
+FLOAT = Primitive("float")
+SYMBOL = Primitive("symbol")
+PRIMITIVES: Mapping[str, Primitive] = {each.name: each for each in (NUMBER, UNSIGNED, FLOAT, SYMBOL)}
+
+
+@dataclass(frozen=True, slots=True)
+class RecordKind:
+    """A record type by name; its fields are in `Types.records`."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class AdtKind:
+    """An algebraic data type by name; its branches are in `Types.adts`."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class ListKind:
+    element: Kind
+
+    def __str__(self) -> str:
+        return f"list<{self.element}>"
+
+
+Kind = Primitive | RecordKind | AdtKind | ListKind
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """A value of an algebraic data type, or a function term."""
+
+    branch: str
+    args: tuple[Value, ...] = ()
+
+
+# A record is a tuple of its fields, a list a tuple of its items, `nil` is None.
+Value = int | float | str | None | tuple["Value", ...] | Variant
+Tuple = tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """An attribute or field: its name, the type it was declared with, and that type's kind."""
+
+    name: str
+    type: str
+    kind: Kind
+
+
+@dataclass(frozen=True)
+class Types:
+    """The declared and inferred types of a program."""
+
+    kinds: Mapping[str, Kind] = field(default_factory=lambda: dict(PRIMITIVES))
+    records: Mapping[str, tuple[Field, ...]] = field(default_factory=dict)
+    adts: Mapping[str, Mapping[str, tuple[Field, ...]]] = field(default_factory=dict)
+    # Each type name with the set of type names whose values it includes (itself among them).
+    members: Mapping[str, frozenset[str]] = field(default_factory=dict)

@@ -1,0 +1,9 @@
+"""The reference evaluator: the definition of correct.
+
+Naive bottom-up evaluation over Python sets. It is slow on purpose: every other engine answers to it.
+"""
+
+from whence.reference.evaluate import Limits, RunawayError, evaluate
+from whence.reference.solve import EvaluationWarning, FunctionError
+
+__all__ = ["EvaluationWarning", "FunctionError", "Limits", "RunawayError", "evaluate"]

@@ -1,0 +1,252 @@
+"""What a program means: its strata evaluated one after the other.
+
+How a stratum reaches its fixpoint depends on what is in it:
+
+- *plain*: apply all rules to what is there and add what they derive, until nothing is new;
+- *converging* (recursive aggregates, subsumption): apply all rules to what is there and keep only what they derive, until
+  that is what was there. Starting from nothing, monotone aggregates only improve, and a value that was improved on
+  supports nothing any more;
+- *staged* (negation inside recursion, ordered by a stage argument): complete the smallest stage, then the next.
+
+An `eqrel` relation is closed after each application; a relation with `choice-domain` takes a tuple only if its keys are free.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from whence.lang.program import Program, Relation, Rule, Stratum
+from whence.lang.types import Tuple, Value
+from whence.reference.solve import Solver
+from whence.reference.tables import Table
+
+OnRound = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """When to give up on a recursion that does not end."""
+
+    max_rounds: int | None = None
+    max_tuples: int | None = None
+    timeout: float | None = None
+
+
+class RunawayError(Exception):
+    """A limit was reached. The message names the rule that keeps deriving, and a tuple it derived last."""
+
+
+def evaluate(
+    program: Program,
+    facts: Mapping[str, Iterable[Tuple]],
+    *,
+    limits: Limits = Limits(),  # noqa: B008 - immutable
+    on_round: OnRound | None = None,
+) -> dict[str, set[Tuple]]:
+    """Every relation of the program, given the facts of its base relations.
+
+    >>> from whence.lang import load
+    >>> program = load("r(x, y) :- e(x, y). r(x, z) :- r(x, y), e(y, z). .decl e(x:number, y:number) .input e .output r")
+    >>> sorted(evaluate(program, {"e": [(1, 2), (2, 3)]})["r"])
+    [(1, 2), (1, 3), (2, 3)]
+    """
+    tables = {name: Table() for name in program.relations}
+    for name, rows in facts.items():
+        tables[name] = Table(rows)
+    run = _Run(program, Solver(program, tables), _Guard(program, tables, limits, on_round))
+    for stratum in program.strata:
+        run.stratum(stratum)
+    return {name: table.rows for name, table in tables.items()}
+
+
+@dataclass
+class _Guard:
+    """Counts rounds and stops what does not end."""
+
+    program: Program
+    tables: dict[str, Table]
+    limits: Limits
+    on_round: OnRound | None
+    started: float = field(default_factory=time.monotonic)
+    last: tuple[Rule, Tuple] | None = None
+    derived: int = 0
+
+    def derive(self, rule: Rule, row: Tuple) -> None:
+        self.last = (rule, row)
+        self.derived += 1
+        if self.limits.timeout is not None and self.derived % 256 == 0:
+            self._check_time()
+
+    def round(self, stratum: Stratum, number: int) -> None:
+        total = sum(len(table) for table in self.tables.values())
+        if self.on_round is not None:
+            self.on_round(", ".join(stratum.relations), number, total)
+        if self.limits.max_rounds is not None and number > self.limits.max_rounds:
+            self.stop(f"after {self.limits.max_rounds} rounds")
+        if self.limits.max_tuples is not None and total > self.limits.max_tuples:
+            self.stop(f"at {total} tuples (limit {self.limits.max_tuples})")
+        self._check_time()
+
+    def _check_time(self) -> None:
+        if self.limits.timeout is not None and time.monotonic() - self.started > self.limits.timeout:
+            self.stop(f"after {self.limits.timeout:g} s")
+
+    def stop(self, when: str) -> None:
+        if self.last is None:
+            raise RunawayError(f"stopped {when}")
+        rule, row = self.last
+        place = self.program.source.place(rule.span)
+        shown = ", ".join(repr(value) if isinstance(value, str) else str(value) for value in row)
+        raise RunawayError(
+            f"stopped {when}: rule {rule.name} ({place.file.name}:{place.line}) keeps deriving, "
+            f"most recently {rule.head.relation}({shown})\n"
+            "  hint: bound what the rule counts up (x < 100), or raise --max-rounds, --max-tuples or --timeout"
+        )
+
+
+@dataclass
+class _Run:
+    program: Program
+    solver: Solver
+    guard: _Guard
+
+    def stratum(self, stratum: Stratum) -> None:
+        members = set(stratum.relations)
+        rules = [rule for rule in self.program.rules if rule.head.relation in members]
+        if stratum.stages:
+            self._staged(stratum, rules)
+        elif stratum.monotone or any(each.dominated.relation in members for each in self.program.subsumptions):
+            self._converging(stratum, rules)
+        else:
+            self._plain(stratum, rules)
+
+    # -- plain
+
+    def _plain(self, stratum: Stratum, rules: list[Rule]) -> None:
+        number = 0
+        while True:
+            number += 1
+            self.guard.round(stratum, number)
+            changed = self._apply(rules, lambda rule, row: True)
+            changed = any([self._close(self.program.relations[name]) for name in stratum.relations]) or changed
+            if not changed or not stratum.recursive or self._is_full(stratum):
+                return
+
+    def _apply(self, rules: list[Rule], wanted: Callable[[Rule, Tuple], bool]) -> bool:
+        """Adds what the rules derive from the current state. All of them see the same state."""
+        derived: list[tuple[Rule, Tuple]] = []
+        for rule in rules:
+            for row in self.solver.heads(rule):
+                self.guard.derive(rule, row)
+                if wanted(rule, row):
+                    derived.append((rule, row))
+        changed = False
+        for rule, row in derived:
+            relation = self.program.relations[rule.head.relation]
+            if self._is_free(relation, row) and self.solver.tables[relation.name].add(row):
+                changed = True
+                self.guard.last = (rule, row)
+        return changed
+
+    def _is_full(self, stratum: Stratum) -> bool:
+        return any(
+            limit is not None and len(self.solver.tables[name]) >= limit
+            for name in stratum.relations
+            if (limit := self.program.relations[name].limit) is not None
+        )
+
+    def _is_free(self, relation: Relation, row: Tuple) -> bool:
+        """Whether the choice domains of the relation have room for the row."""
+        table = self.solver.tables[relation.name]
+        return all(not table.lookup(keys, tuple(row[key] for key in keys)) for keys in relation.choices)
+
+    def _close(self, relation: Relation) -> bool:
+        """Makes an equivalence relation reflexive, symmetric and transitive; whether that added anything."""
+        if not relation.equivalence:
+            return False
+        table = self.solver.tables[relation.name]
+        class_of: dict[Value, set[Value]] = {}
+        for left, right in table.rows:
+            one, other = class_of.setdefault(left, {left}), class_of.setdefault(right, {right})
+            if one is not other:
+                one |= other
+                for member in other:
+                    class_of[member] = one
+        closed = {(left, right) for left, members in class_of.items() for right in members}
+        changed = closed != table.rows
+        table.replace(closed)
+        return changed
+
+    # -- converging
+
+    def _converging(self, stratum: Stratum, rules: list[Rule]) -> None:
+        base = {name: set(self.solver.tables[name].rows) for name in stratum.relations}
+        seen: set[int] = set()
+        self.solver.non_negative_sums = True
+        number = 0
+        while True:
+            number += 1
+            self.guard.round(stratum, number)
+            following = {name: set(rows) for name, rows in base.items()}
+            for rule in rules:
+                for row in self.solver.heads(rule):
+                    if row not in self.solver.tables[rule.head.relation].rows:
+                        self.guard.derive(rule, row)
+                    following[rule.head.relation].add(row)
+            before = {name: self.solver.tables[name].rows for name in stratum.relations}
+            for name, rows in following.items():
+                self.solver.tables[name].replace(rows)
+            for name in stratum.relations:
+                self._close(self.program.relations[name])
+                self._subsume(name)
+            after = {name: self.solver.tables[name].rows for name in stratum.relations}
+            if after == before or self._is_full(stratum):
+                break
+            state = hash(tuple(frozenset(after[name]) for name in stratum.relations))
+            if state in seen:
+                self.guard.stop("because the recursion does not settle")
+            seen.add(state)
+        self.solver.non_negative_sums = False
+
+    def _subsume(self, name: str) -> None:
+        """Removes every tuple that a subsumption rule finds dominated by another one."""
+        table = self.solver.tables[name]
+        dominated: set[Tuple] = set()
+        for each in self.program.subsumptions:
+            if each.dominated.relation != name:
+                continue
+            self.solver.rule = each
+            for environment in self.solver.solutions(each.body, {}):
+                row = tuple(self.solver.value(arg, environment) for arg in each.dominated.args)
+                if row != tuple(self.solver.value(arg, environment) for arg in each.dominating.args):
+                    dominated.add(row)
+        if dominated:
+            table.replace(table.rows - dominated)
+
+    # -- staged
+
+    def _staged(self, stratum: Stratum, rules: list[Rule]) -> None:
+        """Stage by stage: what a stage negates is complete before it is asked."""
+
+        def stage_of(rule: Rule, row: Tuple) -> int:
+            return row[stratum.stages[rule.head.relation]]  # type: ignore[return-value]
+
+        number = 0
+        stages = [row[column] for name, column in stratum.stages.items() for row in self.solver.tables[name].rows]
+        done: int | None = None
+        while True:
+            pending = {stage_of(rule, row) for rule in rules for row in self.solver.heads(rule)} | set(stages)
+            pending = {stage for stage in pending if done is None or stage > done}  # type: ignore[operator]
+            if not pending:
+                return
+            stage = min(pending)  # type: ignore[type-var]
+            for group in stratum.groups:
+                members = [rule for rule in rules if rule.head.relation in group]
+                changed = True
+                while changed:
+                    number += 1
+                    self.guard.round(stratum, number)
+                    changed = self._apply(members, lambda rule, row: stage_of(rule, row) == stage)  # noqa: B023
+            done = stage  # type: ignore[assignment]

@@ -1,0 +1,289 @@
+"""What a rule's body means: the assignments to its variables that satisfy every literal.
+
+`solutions` goes through a body from left to right, extending an environment (variable name to value) by each literal in
+every possible way. A functor without a value (`Undefined`) makes the literal it stands in fail.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from whence.lang.functors import Undefined, cast, implementation, matches, solutions_of_range, to_signed, to_unsigned
+from whence.lang.order import names_in
+from whence.lang.program import (
+    Aggregation,
+    Any_,
+    Apply,
+    Atom,
+    Comparison,
+    Cons,
+    Const,
+    Generator,
+    Literal,
+    Make,
+    Negation,
+    Program,
+    Rule,
+    Subsumption,
+    Term,
+    Var,
+)
+from whence.lang.types import FLOAT, NUMBER, SYMBOL, UNSIGNED, AdtKind, Kind, Tuple, Value, Variant
+from whence.reference.tables import Table
+
+Environment = Mapping[str, Value]
+
+
+class EvaluationWarning(UserWarning):
+    """Something a rule asked for has no value, and what it would have derived is left out."""
+
+
+class FunctionError(Exception):
+    """A registered Python function failed, or returned something that its declaration rules out."""
+
+
+@dataclass
+class Solver:
+    """`tables` is the current state; `rule` is the rule being evaluated, for messages and counters."""
+
+    program: Program
+    tables: dict[str, Table]
+    rule: Rule | Subsumption | None = None
+    counters: dict[object, int] = field(default_factory=dict)
+    warned: set[tuple[str, str]] = field(default_factory=set)
+    non_negative_sums: bool = False
+
+    def heads(self, rule: Rule) -> Iterator[Tuple]:
+        """Every head tuple that the rule derives from the current state, possibly several times."""
+        self.rule = rule
+        for environment in self.solutions(rule.body, {}):
+            try:
+                yield tuple(self.value(arg, environment) for arg in rule.head.args)
+            except Undefined as reason:
+                self._warn(reason)
+
+    # -- literals
+
+    def solutions(self, body: tuple[Literal, ...], environment: Environment) -> Iterator[Environment]:
+        if not body:
+            yield environment
+            return
+        for extended in self._satisfy(body[0], environment):
+            yield from self.solutions(body[1:], extended)
+
+    def _satisfy(self, literal: Literal, environment: Environment) -> Iterator[Environment]:
+        """The ways to extend an environment so that the literal holds."""
+        try:
+            match literal:
+                case Atom():
+                    yield from self._match_atom(literal, environment)
+                case Negation(atom=atom):
+                    if next(self._match_atom(atom, environment), None) is None:
+                        yield environment
+                case Comparison():
+                    yield from self._compare(literal, environment)
+                case Generator(target=target, args=args):
+                    bounds = [self.value(arg, environment) for arg in args]
+                    for number in solutions_of_range(args[0].kind, *bounds):  # type: ignore[arg-type]
+                        yield from self._match(target, number, environment)
+                case Aggregation(target=target):
+                    result = self._aggregate(literal, environment)
+                    if result is not None:
+                        yield from self._match(target, result, environment)
+        except Undefined as reason:
+            self._warn(reason)
+
+    def _match_atom(self, atom: Atom, environment: Environment) -> Iterator[Environment]:
+        known = [at for at, arg in enumerate(atom.args) if self._is_known(arg, environment)]
+        key = tuple(self.value(atom.args[at], environment) for at in known)
+        # Arguments inside which a functor waits for variables of the same atom come last.
+        rest = sorted((at for at in range(len(atom.args)) if at not in known), key=lambda at: isinstance(atom.args[at], Apply))
+        for row in self.tables[atom.relation].lookup(tuple(known), key):
+            yield from self._match_all([(atom.args[at], row[at]) for at in rest], environment)
+
+    def _match_all(self, pairs: list[tuple[Term, Value]], environment: Environment) -> Iterator[Environment]:
+        if not pairs:
+            yield environment
+            return
+        (term, value), *rest = pairs
+        for extended in self._match(term, value, environment):
+            yield from self._match_all(rest, extended)
+
+    def _match(self, term: Term, value: Value, environment: Environment) -> Iterator[Environment]:
+        """At most one environment: the given one with the term's unbound variables set so that it equals the value."""
+        match term:
+            case Var(name=name):
+                if name not in environment:
+                    yield {**environment, name: value}
+                elif environment[name] == value:
+                    yield environment
+            case Any_():
+                yield environment
+            case Make(args=args, kind=AdtKind(), branch=branch):
+                if isinstance(value, Variant) and value.branch == branch:
+                    yield from self._match_all(list(zip(args, value.args, strict=True)), environment)
+            case Make(args=args):
+                if isinstance(value, tuple) and len(value) == len(args):
+                    yield from self._match_all(list(zip(args, value, strict=True)), environment)
+            case Cons(items=items, rest=rest):
+                if isinstance(value, tuple) and len(value) >= len(items):
+                    heads = list(zip(items, value, strict=False))
+                    yield from self._match_all([*heads, (rest, value[len(items) :])], environment)
+            case _:
+                if self.value(term, environment) == value:
+                    yield environment
+
+    def _compare(self, literal: Comparison, environment: Environment) -> Iterator[Environment]:
+        if literal.op == "=":
+            left_known = self._is_known(literal.left, environment)
+            known, pattern = (literal.left, literal.right) if left_known else (literal.right, literal.left)
+            yield from self._match(pattern, self.value(known, environment), environment)
+        elif holds(literal.op, self.value(literal.left, environment), self.value(literal.right, environment)):
+            yield environment
+
+    def _aggregate(self, literal: Aggregation, environment: Environment) -> Value:
+        """The aggregate's value, or None where there is none."""
+        outer = {name: environment[name] for name in literal.outer}
+        values: dict[Tuple, Value] = {}
+        for body in literal.bodies:
+            for solution in self.solutions(body, outer):
+                row = tuple(solution[name] for name in literal.locals)
+                if row not in values:
+                    try:
+                        values[row] = None if literal.value is None else self.value(literal.value, solution)
+                    except Undefined as reason:
+                        self._warn(reason)
+        if self.non_negative_sums and literal.op == "sum" and any(value < 0 for value in values.values()):  # type: ignore[operator]
+            raise FunctionError(
+                f"{self._where()}: a sum inside recursion met a negative value; "
+                "such a sum can fall as the recursion goes on and has no well-defined result"
+            )
+        return combine(literal.op, list(values.values()), literal.target.kind)
+
+    # -- terms
+
+    def _is_known(self, term: Term, environment: Environment) -> bool:
+        if isinstance(term, Var):
+            return term.name in environment
+        return not _has_wildcard(term) and all(name in environment for name in names_in(term))
+
+    def value(self, term: Term, environment: Environment) -> Value:
+        match term:
+            case Var(name=name):
+                return environment[name]
+            case Const(value=value):
+                return value
+            case Make(args=args, branch=branch):
+                parts = tuple(self.value(arg, environment) for arg in args)
+                return parts if branch is None else Variant(branch, parts)
+            case Cons(items=items, rest=rest):
+                tail = self.value(rest, environment)
+                assert isinstance(tail, tuple)
+                return (*(self.value(item, environment) for item in items), *tail)
+            case Apply(functor="autoinc"):
+                return self._count(term, environment)
+            case Apply(functor=functor, args=args, kind=kind):
+                return self._apply(functor, args, [self.value(arg, environment) for arg in args], kind)
+            case Any_():
+                raise AssertionError("a wildcard has no value")
+
+    def _apply(self, functor: str, args: tuple[Term, ...], values: list[Value], kind: Kind) -> Value:
+        if functor in self.program.functions:
+            return self._call(functor, values, kind)
+        if functor == "as":
+            reinterpret = cast(args[0].kind, kind)
+            assert reinterpret is not None
+            return reinterpret(values[0])
+        return implementation(functor, args[0].kind if args else None, kind)(*values)
+
+    def _call(self, name: str, values: list[Value], kind: Kind) -> Value:
+        shown = f"{name}({', '.join(repr(value) for value in values)})"
+        try:
+            result = self.program.functions[name](*values)
+        except Exception as error:
+            raise FunctionError(f"{self._where()}: {shown} raised {type(error).__name__}: {error}") from error
+        if kind in (NUMBER, UNSIGNED) and isinstance(result, int):
+            return to_signed(result) if kind == NUMBER else to_unsigned(result)
+        if kind == FLOAT and isinstance(result, int | float):
+            return float(result)
+        if kind == SYMBOL and isinstance(result, str):
+            return result
+        if kind not in (NUMBER, UNSIGNED, FLOAT, SYMBOL) and (result is None or isinstance(result, tuple | Variant)):
+            return result
+        raise FunctionError(f"{self._where()}: {shown} returned {result!r}, which is no {kind}")
+
+    def _count(self, term: Apply, environment: Environment) -> int:
+        """`autoinc()`: the same number whenever this rule meets these values, another for any others."""
+        assert self.rule is not None
+        instance = (self.rule.name, id(term), tuple(sorted(environment.items(), key=lambda item: item[0])))
+        return self.counters.setdefault(instance, len(self.counters))
+
+    # -- messages
+
+    def _warn(self, reason: Undefined) -> None:
+        assert self.rule is not None
+        if (self.rule.name, str(reason)) not in self.warned:
+            self.warned.add((self.rule.name, str(reason)))
+            warnings.warn(f"{self._where()}: {reason}; nothing is derived there", EvaluationWarning, stacklevel=2)
+
+    def _where(self) -> str:
+        assert self.rule is not None
+        place = self.program.source.place(self.rule.span)
+        return f"{place.file.name}:{place.line}: rule {self.rule.name}"
+
+
+def _has_wildcard(term: Term) -> bool:
+    match term:
+        case Any_():
+            return True
+        case Apply(args=args) | Make(args=args):
+            return any(_has_wildcard(arg) for arg in args)
+        case Cons(items=items, rest=rest):
+            return any(_has_wildcard(part) for part in (*items, rest))
+        case _:
+            return False
+
+
+def holds(op: str, left: Value, right: Value) -> bool:
+    match op:
+        case "!=":
+            return left != right
+        case "<":
+            return left < right  # type: ignore[operator]
+        case "<=":
+            return left <= right  # type: ignore[operator]
+        case ">":
+            return left > right  # type: ignore[operator]
+        case ">=":
+            return left >= right  # type: ignore[operator]
+        case "match":
+            return matches(left, right)  # type: ignore[arg-type]
+        case "!match":
+            return not matches(left, right)  # type: ignore[arg-type]
+        case "contains":
+            return left in right  # type: ignore[operator]
+        case "!contains":
+            return left not in right  # type: ignore[operator]
+        case _:
+            raise AssertionError(op)
+
+
+def combine(op: str, values: list[Value], kind: Kind) -> Value:
+    """The aggregate of values; `min`, `max` and `mean` of nothing are None. Float sums do not depend on order."""
+    numbers: list[int | float] = values  # type: ignore[assignment]
+    match op:
+        case "count":
+            return float(len(numbers)) if kind == FLOAT else len(numbers)
+        case "sum" if kind == FLOAT:
+            return math.fsum(numbers)
+        case "sum":
+            return to_signed(sum(numbers)) if kind == NUMBER else to_unsigned(sum(numbers))  # type: ignore[arg-type]
+        case "min" | "max":
+            return (min if op == "min" else max)(numbers, default=None)
+        case "mean":
+            return math.fsum(numbers) / len(numbers) if numbers else None
+        case _:
+            raise AssertionError(op)

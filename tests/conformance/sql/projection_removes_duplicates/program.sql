@@ -1,0 +1,3 @@
+-- A view is a set: projecting away the key leaves each value once; expected by hand.
+CREATE TABLE emp(name TEXT, dept TEXT, salary INTEGER);
+CREATE VIEW depts(dept) AS SELECT dept FROM emp;
