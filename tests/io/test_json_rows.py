@@ -1,8 +1,10 @@
+import sys
 from collections.abc import Callable
 
 import pytest
 
-from whence.lang.types import Tuple, Variant
+from whence.io import FactError
+from whence.lang.types import Tuple, Value, Variant
 
 Read = Callable[..., set[Tuple]]
 Write = Callable[..., str]
@@ -71,3 +73,14 @@ def test_what_json_has_no_form_for_is_text(write: Write, read: Read) -> None:
 )
 def test_bad_json_is_reported_row_by_row(content: str, message: str, refusal: Refusal) -> None:
     assert refusal(content, COLUMNS, IO="jsonfile", file="r.json") == message
+
+
+def test_values_nested_too_deeply_for_json_are_refused(write: Write) -> None:
+    node: Value = None
+    for _ in range(10 * sys.getrecursionlimit()):
+        node = ("a", node)
+    with pytest.raises(FactError) as caught:
+        write([(node,)], "n: Node", IO="jsonfile", file="r.json")
+    assert str(caught.value) == (
+        "cannot write r as JSON: its values are nested too deeply\n  hint: write it to a fact file: IO=file"
+    )

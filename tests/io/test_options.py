@@ -2,11 +2,11 @@ from collections.abc import Mapping
 
 import pytest
 
-from whence.io import FactError, check_transfers, read_relation
-from whence.io.options import read_options
-from whence.lang.diagnostics import render
+from whence.io import FactError, read_relation
+from whence.lang.diagnostics import Diagnostic, render
 from whence.lang.program import Program, Relation, Transfer
 from whence.lang.source import Source
+from whence.lang.transfers import check_transfers, read_options
 from whence.lang.tree import Span
 from whence.lang.types import NUMBER, Field, Types
 
@@ -20,8 +20,12 @@ def program(*transfers: Transfer) -> Program:
     return Program(Source.of(TEXT), Types(), relations, (), (), (), transfers)
 
 
+def check_program(program: Program) -> list[Diagnostic]:
+    return check_transfers(program.transfers, program.relations)
+
+
 def problems(*transfers: Transfer) -> list[str]:
-    return [f"{each.text} / {each.advice}" for each in check_transfers(program(*transfers))]
+    return [f"{each.text} / {each.advice}" for each in check_program(program(*transfers))]
 
 
 @pytest.mark.parametrize(
@@ -61,7 +65,7 @@ def test_a_bad_parameter_is_reported(kind: str, params: Mapping[str, str], probl
 
 def test_a_report_points_at_the_directive() -> None:
     bad = program(Transfer("input", "r", {"IO": "sqlite"}, SPAN))
-    assert render(check_transfers(bad)[0], bad.source) == (
+    assert render(check_program(bad)[0], bad.source) == (
         "<program>:1:1: error[W0501]: IO=sqlite is not supported for .input\n"
         "    1 | .directive r\n"
         "        ^^^^^^^^^^^^\n"
@@ -106,7 +110,7 @@ def test_one_relation_is_written_to_several_files() -> None:
 )
 def test_files_have_souffles_names(kind: str, params: Mapping[str, str], filename: str | None) -> None:
     checked = program(Transfer(kind, "r", params, SPAN))
-    assert not check_transfers(checked)
+    assert not check_program(checked)
     options = read_options(checked.transfers[0], checked.relations["r"], lambda problem, advice: None)
     assert options.filename == filename
 

@@ -57,9 +57,9 @@ def test_the_delimiter_may_be_any_text(delimiter: str, read: Read) -> None:
 
 @pytest.mark.parametrize("delimiter", [",", ", ", " , ", ";", " "])
 def test_a_delimiter_inside_of_a_value_does_not_count(delimiter: str, read: Read) -> None:
-    row = delimiter.join(['[1, "a;b"]', "$Add($Unit, $Name(n))", "[1, 2]", "nil"])
-    assert read(f"{row}\n", "p: Pair, e: Expr, l: numbers, n: Node", delimiter=delimiter) == {
-        ((1, "a;b"), Variant("Add", (Variant("Unit"), Variant("Name", ("n",)))), (1, 2), None)
+    row = delimiter.join(['[1, "a;b"]', "$Add($Unit, $Name(n))", "$Unit", "[1, 2]", "nil"])
+    assert read(f"{row}\n", "p: Pair, e: Expr, u: Expr, l: numbers, n: Node", delimiter=delimiter) == {
+        ((1, "a;b"), Variant("Add", (Variant("Unit"), Variant("Name", ("n",)))), Variant("Unit"), (1, 2), None)
     }
 
 

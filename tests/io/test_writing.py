@@ -1,6 +1,8 @@
 import gzip
+import io
 import os
 import stat
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -135,6 +137,18 @@ def test_without_a_folder_relations_are_printed_in_a_frame(params: dict[str, str
 def test_headers_are_printed_in_the_frame(printed: Write) -> None:
     assert printed({(1, 2)}, "x: number, y: number", headers="true", name="s") == (
         "---------------\ns\nx\ty\n===============\n1\t2\n===============\n"
+    )
+
+
+def test_a_character_that_cannot_be_printed_is_refused(
+    monkeypatch: pytest.MonkeyPatch, relation: Callable[..., Relation], types: Types
+) -> None:
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), encoding="ascii"))
+    with pytest.raises(FactError) as caught:
+        write_relation(Transfer("output", "r", {}, NOWHERE), relation("x: symbol"), types, {("é",)}, None)
+    assert str(caught.value) == (
+        "cannot print 'é': the output's encoding is ascii\n"
+        "  hint: write to files with -D DIR, or set PYTHONIOENCODING=utf-8"
     )
 
 

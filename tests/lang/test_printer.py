@@ -28,7 +28,7 @@ def test_printing_then_parsing_gives_the_same_tree(module: tree.Module) -> None:
 @pytest.mark.parametrize("outer", [*BINARY, "-", "bnot"])
 @pytest.mark.parametrize("inner", [*BINARY, "-", "bnot"])
 def test_nested_operators_keep_their_grouping(outer: str, inner: str) -> None:
-    def applied(op: str, first: tree.Term, second: tree.Term) -> list[tree.Term]:
+    def applied(op: str, first: tree.Term, second: tree.Term) -> list[Call]:
         return [Call(op, (first, second))] * (op in BINARY) + [Call(op, (first,))] * (op in ("-", "bnot"))
 
     for term in applied(inner, X, Number(5)):

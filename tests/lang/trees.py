@@ -21,7 +21,7 @@ numbers = st.one_of(
     st.builds(tree.Number, st.integers(0, 2**64 - 1), st.just("u")),
     st.builds(tree.Number, st.floats(allow_nan=False, allow_infinity=False), st.just(".")),
 )
-type_refs = st.deferred(
+type_refs: st.SearchStrategy[tree.TypeRef] = st.deferred(
     lambda: st.builds(
         tree.TypeRef,
         st.sampled_from(["number", "symbol", "T", "Node", "list", "g.T"]),
@@ -65,7 +65,8 @@ def terms(depth: int = DEPTH) -> st.SearchStrategy[tree.Term]:
 @st.composite
 def located_atoms(draw: st.DrawFn) -> tree.Atom:
     args = draw(tuples(terms(1), most=2))
-    place = draw(st.one_of(variables, st.builds(tree.Wildcard), st.builds(tree.String, texts)))
+    whole = st.builds(tree.Number, st.integers(0, 9))
+    place = draw(st.one_of(variables, st.builds(tree.Wildcard), st.builds(tree.String, texts), whole))
     at = draw(st.integers(0, len(args)))
     return tree.Atom(draw(qualified), (*args[:at], place, *args[at:]), at)
 

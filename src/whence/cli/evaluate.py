@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -49,9 +50,9 @@ def evaluate(
         typer.Option(min=1, metavar="N", help="Stop a recursion that takes more rounds.", rich_help_panel="Limits"),
     ] = None,
     max_tuples: Annotated[
-        int | None,
+        int,
         typer.Option(min=1, metavar="N", help="Stop when there are more tuples.", rich_help_panel="Limits"),
-    ] = None,
+    ] = 10_000_000,
     timeout: Annotated[
         float | None,
         typer.Option(min=0, metavar="SECONDS", help="Stop after this time.", rich_help_panel="Limits"),
@@ -128,6 +129,13 @@ def _reported_errors() -> Iterator[None]:
         raise typer.Exit(1) from None
     except FactError as error:
         show(err, str(error))
+        raise typer.Exit(1) from None
+    except reference.FunctionError as error:
+        show(err, f"error: {error}")
+        raise typer.Exit(1) from None
+    except RecursionError:
+        # Python compares nested tuples recursively.
+        show(err, f"error: a value is nested deeper than {sys.getrecursionlimit()} levels, too deep to be compared")
         raise typer.Exit(1) from None
     except reference.RunawayError as error:
         show(err, f"error: {error}")

@@ -9,18 +9,26 @@ from typing import Annotated
 import typer
 
 from whence.cli.functions import load_functions
-from whence.io import check_transfers
-from whence.lang import ProgramError, load, load_file
+from whence.lang import load, load_file
+from whence.lang.diagnostics import Diagnostics
 from whence.lang.program import Program
+from whence.lang.transfers import check_transfers
 
+
+def _existing(path: Path) -> Path:
+    # A pipe is as good as a file.
+    if path != STDIN and (path.is_dir() or not path.exists()):
+        raise typer.BadParameter(f"there is no file {path}")
+    return path
+
+
+STDIN = Path("-")
 ProgramArgument = Annotated[
     Path,
     typer.Argument(
         metavar="PROGRAM",
         help="A Datalog program (.dl) or a SQL file (.sql); - reads Datalog from the standard input.",
-        exists=True,
-        dir_okay=False,
-        allow_dash=True,
+        callback=_existing,
     ),
 ]
 FunctionsOption = Annotated[
@@ -36,9 +44,9 @@ FunctionsOption = Annotated[
 
 
 def load_program(path: Path, functions: Path | None) -> Program:
-    """Raises ProgramError, also for directives that ask for what fact files cannot do."""
+    """Raises ProgramError, also if the program comes on the standard input and reads facts from there too."""
     registered = load_functions(functions)
-    from_stdin = path == Path("-")
+    from_stdin = path == STDIN
     try:
         if from_stdin:
             text = sys.stdin.buffer.read().decode()
@@ -48,7 +56,9 @@ def load_program(path: Path, functions: Path | None) -> Program:
     except UnicodeDecodeError as error:
         problem = f"{path} is not UTF-8: byte 0x{error.object[error.start]:02x} at offset {error.start}"
         raise typer.BadParameter(problem, param_hint="PROGRAM") from None
-    problems = check_transfers(program, stdin_taken=from_stdin)
-    if problems:
-        raise ProgramError(program.source, (*problems, *program.warnings))
+    except OSError as error:
+        raise typer.BadParameter(f"cannot read {path}: {error.strerror}", param_hint="PROGRAM") from None
+    if from_stdin:
+        found = check_transfers(program.transfers, program.relations, stdin_reader="the program")
+        Diagnostics(program.source, found).raise_if_errors()
     return program

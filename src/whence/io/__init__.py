@@ -2,13 +2,11 @@
 
 from whence.io.errors import FactError, FactWarning
 from whence.io.facts import output_path, print_size, read_relation, write_relation
-from whence.io.options import check_transfers
 from whence.io.values import format_value, parse_value
 
 __all__ = [
     "FactError",
     "FactWarning",
-    "check_transfers",
     "format_value",
     "output_path",
     "parse_value",

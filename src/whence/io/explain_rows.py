@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from whence.io.errors import FactError
-from whence.io.options import Options
 from whence.io.split_fields import Fields
 from whence.io.values import HIGHEST, LOWEST, described, parse_value, quoted
 from whence.lang.program import Relation
+from whence.lang.transfers import Options
 from whence.lang.types import FLOAT, AdtKind, Field, Kind, ListKind, RecordKind, Types
 
 

@@ -14,10 +14,10 @@ from whence.io.errors import FactError, FactWarning
 from whence.io.files import decode, encode, read_file, write_file
 from whence.io.format_rows import format_rows, header, reads_back
 from whence.io.json_rows import format_json, parse_json
-from whence.io.options import Options, read_options
 from whence.io.order import sort_rows
 from whence.io.parse_rows import parse_rows
 from whence.lang.program import Relation, Transfer
+from whence.lang.transfers import Options, read_options
 from whence.lang.types import Tuple, Types
 
 _FRAME = 15
@@ -49,7 +49,7 @@ def write_relation(
     if path is not None:
         _write(path, rows, options, relation, types)
     elif options.json and options.filename is None:
-        sys.stdout.write(_lines(_format_json(rows, options, relation, types)))
+        _print(_lines(_format_json(rows, options, relation, types)))
     else:
         _print_framed(rows, options, relation, types)
 
@@ -62,7 +62,7 @@ def output_path(transfer: Transfer, relation: Relation, folder: Path | None) -> 
 
 def print_size(transfer: Transfer, relation: Relation, tuples: Iterable[Tuple]) -> None:
     options = _options(transfer, relation)
-    sys.stdout.write(f"{options.name}\t{sum(1 for _ in tuples)}\n")
+    _print(f"{options.name}\t{sum(1 for _ in tuples)}\n")
 
 
 def _options(transfer: Transfer, relation: Relation) -> Options:
@@ -94,7 +94,7 @@ def _write(path: Path, rows: list[Tuple], options: Options, relation: Relation, 
 def _print_framed(rows: list[Tuple], options: Options, relation: Relation, types: Types) -> None:
     title = [options.name, header(options, relation)] if options.headers else [options.name]
     body = format_rows(rows, options, relation, types)
-    sys.stdout.write(_lines(["-" * _FRAME, *title, "=" * _FRAME, *body, "=" * _FRAME]))
+    _print(_lines(["-" * _FRAME, *title, "=" * _FRAME, *body, "=" * _FRAME]))
 
 
 def _with_header(rows: list[Tuple], options: Options, relation: Relation, types: Types) -> Iterable[str]:
@@ -108,6 +108,14 @@ def _format_json(rows: list[Tuple], options: Options, relation: Relation, types:
     except RecursionError:
         problem = f"cannot write {relation.name} as JSON: its values are nested too deeply"
         raise FactError([problem], hints=["write it to a fact file: IO=file"]) from None
+
+
+def _print(text: str) -> None:
+    try:
+        sys.stdout.write(text)
+    except UnicodeEncodeError as error:
+        problem = f"cannot print {text[error.start : error.end]!r}: the output's encoding is {error.encoding}"
+        raise FactError([problem], hints=["write to files with -D DIR, or set PYTHONIOENCODING=utf-8"]) from None
 
 
 def _lines(lines: Iterable[str]) -> str:

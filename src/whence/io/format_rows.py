@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from whence.io.options import Options
 from whence.io.split_fields import quote_field
 from whence.io.values import format_value
 from whence.lang.program import Relation
+from whence.lang.transfers import Options
 from whence.lang.types import NUMBER, SYMBOL, UNSIGNED, Kind, Tuple, Types, Value
 
 
@@ -30,7 +30,8 @@ def _format_column(values: Sequence[Value], kind: Kind, options: Options, types:
     if kind in (NUMBER, UNSIGNED):
         return map(str, values)
     texts = map(str, values) if kind == SYMBOL else (format_value(value, kind, types) for value in values)
-    return (quote_field(text, options.delimiter) for text in texts) if options.rfc4180 else texts
+    # Every symbol is quoted, needed or not, as Souffle does: its files and ours compare byte by byte.
+    return map(quote_field, texts) if options.rfc4180 else texts
 
 
 def reads_back(rows: Sequence[Tuple], options: Options, relation: Relation) -> bool:

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator
 from math import isfinite
 
 from whence.io.errors import FactError
-from whence.io.options import Options
 from whence.io.values import described, format_float, format_value, parse_value, quoted
 from whence.lang.program import Relation
+from whence.lang.transfers import Options
 from whence.lang.types import FLOAT, SYMBOL, AdtKind, Field, Kind, ListKind, RecordKind, Tuple, Types, Value
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]

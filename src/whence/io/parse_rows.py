@@ -9,10 +9,10 @@ from collections.abc import Iterable, Sequence
 
 from whence.io.errors import FactError
 from whence.io.explain_rows import explain_rows
-from whence.io.options import Options
 from whence.io.split_fields import Fields, split_around_values, split_lines, split_plain, split_quoted
 from whence.io.values import HIGHEST, LOWEST, parse_value, quoted
 from whence.lang.program import Relation
+from whence.lang.transfers import Options
 from whence.lang.types import FLOAT, SYMBOL, Kind, Primitive, Tuple, Types, Value
 
 

@@ -93,7 +93,5 @@ def _bad_quotes(text: str, at: int, line: int, delimiter: str, name: str) -> Fac
     return FactError([problem], hints=[hint])
 
 
-def quote_field(field: str, delimiter: str) -> str:
-    if delimiter in field or '"' in field or "\n" in field or "\r" in field:
-        return '"' + field.replace('"', '""') + '"'
-    return field
+def quote_field(field: str) -> str:
+    return '"' + field.replace('"', '""') + '"'

@@ -278,14 +278,14 @@ class _Reader:
         return self.text[start : self.at]
 
     def _skip_space(self) -> None:
-        self.at = self._next()
+        self.at = self._after_space()
 
-    def _next(self) -> int:
+    def _after_space(self) -> int:
         match = _SPACE.match(self.text, self.at)
         return match.end() if match else self.at
 
     def _accept(self, word: str) -> bool:
-        start = self._next()
+        start = self._after_space()
         if not self.text.startswith(word, start):
             return False
         self.at = start + len(word)

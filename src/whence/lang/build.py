@@ -9,10 +9,21 @@ from typing import Any
 from lark import Token, Transformer
 
 from whence.lang import tree
-from whence.lang.diagnostics import BadDirective, BadLiteral, Diagnostic, MisplacedLocation, NotAHead, NotALiteral
+from whence.lang.diagnostics import BadDirective, BadLiteral, Diagnostic, MisplacedLocation, NotALiteral
 from whence.lang.tree import Span
 
-_ESCAPES = {'"': '"', "\\": "\\", "n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "a": "\a", "0": "\0"}
+_ESCAPES = {
+    '"': '"',
+    "\\": "\\",
+    "n": "\n",
+    "t": "\t",
+    "r": "\r",
+    "b": "\b",
+    "f": "\f",
+    "v": "\v",
+    "a": "\a",
+    "0": "\0",
+}
 _CONSTRAINT_CALLS = frozenset({"match", "contains"})
 _EQUALS = frozenset({"==", ":="})
 _LOOSEST_FIRST = ("lor", "lxor", "land", "bor", "bxor", "band", "bshl bshr bshru", "+ -", "* / %", "^ **")
@@ -57,13 +68,13 @@ def _span(items: Sequence[Any]) -> Span:
 def _start(item: Any) -> int:
     if isinstance(item, Token):
         return item.start_pos or 0
-    return _start(item[0]) if isinstance(item, list | tuple) and not isinstance(item, Span) else item.span.start  # type: ignore[no-any-return]
+    return _start(item[0]) if isinstance(item, list | tuple) and not isinstance(item, Span) else item.span.start
 
 
 def _end(item: Any) -> int:
     if isinstance(item, Token):
         return item.end_pos or 0
-    return _end(item[-1]) if isinstance(item, list | tuple) and not isinstance(item, Span) else item.span.end  # type: ignore[no-any-return]
+    return _end(item[-1]) if isinstance(item, list | tuple) and not isinstance(item, Span) else item.span.end
 
 
 class TreeBuilder(Transformer[Token, tree.Module]):
@@ -114,7 +125,7 @@ class TreeBuilder(Transformer[Token, tree.Module]):
         return ", ".join(items)
 
     def plan_order(self, items: list[Token]) -> str:
-        version, *order = (item for item in items if item is not None)
+        version, *order = filter(None, items)
         return f"{version}:({', '.join(order)})"
 
     # -- formulas
@@ -151,17 +162,14 @@ class TreeBuilder(Transformer[Token, tree.Module]):
         return tree.Truth(True, _span(items))
 
     def _atom(self, call: _CallSyntax) -> tree.Atom:
-        if not isinstance(call, _CallSyntax):
-            self.found.append(NotAHead(call.span))
-            return tree.Atom("?", (), None, call.span)
         location = None
         args: list[tree.Term] = []
         for index, arg in enumerate(call.args):
             if isinstance(arg, _Located):
                 if location is not None:
                     self.found.append(MisplacedLocation(arg.span, problem="an atom has one location"))
-                location, arg = index, arg.term
-            args.append(self._term(arg))
+                location = index
+            args.append(self._term(arg.term if isinstance(arg, _Located) else arg))
         return tree.Atom(call.name, tuple(args), location, call.span)
 
     # -- terms
@@ -243,11 +251,13 @@ class TreeBuilder(Transformer[Token, tree.Module]):
             return 0
         return value
 
-    def float(self, items: list[Token]) -> tree.Number:
+    def real(self, items: list[Token]) -> tree.Number:
         value = float(items[0])
         if value == float("inf"):
             self.found.append(
-                BadLiteral(_span(items), literal=str(items[0]), problem="is too large for a float", advice="use a smaller one")
+                BadLiteral(
+                    _span(items), literal=str(items[0]), problem="is too large for a float", advice="use a smaller one"
+                )
             )
             value = 0.0
         return tree.Number(value, ".", _span(items))
@@ -256,10 +266,14 @@ class TreeBuilder(Transformer[Token, tree.Module]):
         parts = [int(part) for part in items[0].split(".")]
         if max(parts) > 255:
             self.found.append(
-                BadLiteral(_span(items), literal=str(items[0]), problem="is no address", advice="each part is at most 255")
+                BadLiteral(
+                    _span(items), literal=str(items[0]), problem="is no address", advice="each part is at most 255"
+                )
             )
             return tree.Number(0, "", _span(items))
-        return tree.Number(sum(part << shift for part, shift in zip(parts, (24, 16, 8, 0), strict=True)), "", _span(items))
+        return tree.Number(
+            sum(part << shift for part, shift in zip(parts, (24, 16, 8, 0), strict=True)), "", _span(items)
+        )
 
     def string(self, items: list[Token]) -> tree.String:
         return tree.String(self._unquote(items[0]), _span(items))
@@ -302,7 +316,9 @@ class TreeBuilder(Transformer[Token, tree.Module]):
         op, target, body = items
         if op == "count" and target is not None:
             self.found.append(
-                BadLiteral(self._term(target).span, literal="count", problem="takes no target", advice="write count : { … }")
+                BadLiteral(
+                    self._term(target).span, literal="count", problem="takes no target", advice="write count : { … }"
+                )
             )
         elif op != "count" and target is None:
             self.found.append(
@@ -368,7 +384,9 @@ class TreeBuilder(Transformer[Token, tree.Module]):
         _, names, attributes, _, *rest = items
         qualifiers = tuple(str(item) for item in rest if isinstance(item, Token))
         choices = tuple(tuple(str(key) for key in item) for item in rest if isinstance(item, tuple))
-        return tree.RelationDecl(tuple(str(name) for name in names), attributes or (), qualifiers, choices, _span(items))
+        return tree.RelationDecl(
+            tuple(str(name) for name in names), attributes or (), qualifiers, choices, _span(items)
+        )
 
     def param(self, items: list[Any]) -> tree.TypeRef:
         return items[1]  # type: ignore[no-any-return]
@@ -415,11 +433,19 @@ class TreeBuilder(Transformer[Token, tree.Module]):
         _, relation, *settings, _ = items
         chosen: dict[str, Any] = {}
         for name, value, span in settings:
-            if (name in ("time", "rows") and isinstance(value, int | float)) or (name == "by" and isinstance(value, tuple)):
+            if (
+                (name == "time" and isinstance(value, int | float))
+                or (name == "rows" and isinstance(value, int))
+                or (name == "by" and isinstance(value, tuple))
+            ):
                 chosen[name] = value
             else:
                 self.found.append(
-                    BadDirective(span, problem=f"a window has no setting {name} of this form", advice="write time=30, or rows=4, or rows=4, by=column")
+                    BadDirective(
+                        span,
+                        problem=f"a window has no setting {name} of this form",
+                        advice="write time=30, or rows=4, or rows=4, by=column",
+                    )
                 )
         time, rows, by = chosen.get("time"), chosen.get("rows"), chosen.get("by", ())
         return tree.Window(str(relation), None if time is None else float(time), rows, by, _span(items))

@@ -6,15 +6,17 @@ statements of its bases before its own; `.override r` drops the bases' rules for
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from typing import TypeVar
 
 from whence.lang import tree
 from whence.lang.diagnostics import BadComponent, Diagnostic, Redefined, UnknownComponent
 from whence.lang.rewrite import rebuild
 
 MAX_DEPTH = 50
+N = TypeVar("N", bound=tree.Statement | tree.TypeRef)
 
 
 def expand_components(module: tree.Module, found: list[Diagnostic]) -> tree.Module:
@@ -73,13 +75,16 @@ class _Expander:
     ) -> list[tree.Statement]:
         if depth >= MAX_DEPTH:
             self.found.append(
-                BadComponent(init.span, problem="components instantiate each other without end", advice="break the cycle")
+                BadComponent(
+                    init.span, problem="components instantiate each other without end", advice="break the cycle"
+                )
             )
             return []
         contents, inner = self._contents(init.component, scope, frozenset())
         statements = self.expand(contents, f"{prefix}{init.name}.", inner, depth + 1)
-        own = {name for statement in statements for name in _declared(statement)}
-        return [_prefix_names(statement, own, f"{init.name}.") for statement in statements]
+        relations = {name for each in statements if isinstance(each, tree.RelationDecl) for name in each.names}
+        types = {each.name for each in statements if isinstance(each, tree.TypeDecl)}
+        return [_prefix_names(statement, relations, types, f"{init.name}.") for statement in statements]
 
     def _contents(
         self, ref: tree.TypeRef, scope: Mapping[str, _Template], active: frozenset[str]
@@ -94,7 +99,9 @@ class _Expander:
         component = template.component
         if ref.name in active:
             self.found.append(
-                BadComponent(component.span, problem=f"component {ref.name} inherits from itself", advice="break the cycle")
+                BadComponent(
+                    component.span, problem=f"component {ref.name} inherits from itself", advice="break the cycle"
+                )
             )
             return [], scope
         if len(ref.args) != len(component.params):
@@ -102,14 +109,18 @@ class _Expander:
                 BadComponent(
                     ref.span,
                     problem=f"component {ref.name} takes {len(component.params)} parameters, not {len(ref.args)}",
-                    advice=f"it is declared as {component.name}<{', '.join(component.params)}>" if component.params else "write no < >",
+                    advice=f"it is declared as {component.name}<{', '.join(component.params)}>"
+                    if component.params
+                    else "write no < >",
                 )
             )
             return [], scope
         values = dict(zip(component.params, ref.args, strict=True))
         own = [_substitute(statement, values) for statement in component.statements]
         # Arguments that name components are looked up where they were written.
-        inner: dict[str, _Template] = dict(template.scope) | {arg.name: scope[arg.name] for arg in ref.args if arg.name in scope}
+        inner: dict[str, _Template] = dict(template.scope) | {
+            arg.name: scope[arg.name] for arg in ref.args if arg.name in scope
+        }
         inherited: list[tree.Statement] = []
         for base in component.bases:
             statements, base_scope = self._contents(_substitute(base, values), inner, active | {ref.name})
@@ -123,13 +134,19 @@ class _Expander:
         if not replaced:
             return inherited
         declarations = {
-            name: statement for statement in inherited if isinstance(statement, tree.RelationDecl) for name in statement.names
+            name: statement
+            for statement in inherited
+            if isinstance(statement, tree.RelationDecl)
+            for name in statement.names
         }
         for name, statement in replaced.items():
             if name not in declarations:
                 problem, advice = f"{name} is not inherited", "override a relation that a base component declares"
             elif "overridable" not in declarations[name].qualifiers:
-                problem, advice = f"{name} is not overridable", f"declare it .decl {name}(…) overridable in the base component"
+                problem, advice = (
+                    f"{name} is not overridable",
+                    f"declare it .decl {name}(…) overridable in the base component",
+                )
             else:
                 continue
             self.found.append(BadComponent(statement.span, problem=problem, advice=advice))
@@ -144,53 +161,54 @@ class _Expander:
         return kept
 
 
-def _declared(statement: tree.Statement) -> tuple[str, ...]:
-    if isinstance(statement, tree.RelationDecl):
-        return statement.names
-    return (statement.name,) if isinstance(statement, tree.TypeDecl) else ()
-
-
-def _substitute(node: tree.Statement | tree.TypeRef, values: Mapping[str, tree.TypeRef]) -> tree.Statement:
+def _substitute(node: N, values: Mapping[str, tree.TypeRef]) -> N:
     """The node with component parameters replaced by their values, in types and in names of relations (`T.edge`)."""
     if not values:
-        return node  # type: ignore[return-value]
+        return node
     names = {param: value.name for param, value in values.items()}
+
+    def replace_first(name: str) -> str:
+        first, dot, rest = name.partition(".")
+        return names.get(first, first) + dot + rest
 
     def change(part: object) -> object:
         if isinstance(part, tree.TypeRef) and part.name in values and not part.args:
             return replace(values[part.name], span=part.span)
-        return _rename(part, lambda name: _replace_first(name, names))
+        return _rename_uses(part, replace_first, replace_first)
 
-    return rebuild(node, change)  # type: ignore[return-value]
-
-
-def _replace_first(name: str, names: Mapping[str, str]) -> str:
-    first, dot, rest = name.partition(".")
-    return names.get(first, first) + dot + rest
+    return rebuild(node, change)
 
 
-def _prefix_names(statement: tree.Statement, own: set[str], prefix: str) -> tree.Statement:
+def _prefix_names(statement: tree.Statement, relations: set[str], types: set[str], prefix: str) -> tree.Statement:
     """The statement with each name that the instance declares prefixed."""
 
-    def renamed(name: str) -> str:
-        return prefix + name if name in own else name
+    def relation_name(name: str) -> str:
+        return prefix + name if name in relations else name
 
-    return rebuild(statement, lambda part: _rename(part, renamed, declarations=True))
+    def type_name(name: str) -> str:
+        return prefix + name if name in types else name
+
+    def change(part: object) -> object:
+        match part:
+            case tree.RelationDecl(names=names):
+                return replace(part, names=tuple(relation_name(name) for name in names))
+            case tree.TypeDecl(name=name):
+                return replace(part, name=type_name(name))
+            case _:
+                return _rename_uses(part, relation_name, type_name)
+
+    return rebuild(statement, change)
 
 
-def _rename(part: object, name_of: object, *, declarations: bool = False) -> object:
-    assert callable(name_of)
+def _rename_uses(part: object, relation_name: Callable[[str], str], type_name: Callable[[str], str]) -> object:
     match part:
-        case tree.TypeRef(name=name) | tree.Atom(relation=name) | tree.Window(relation=name) | tree.Lifetime(relation=name):
-            new = name_of(name)
-            if new == name:
-                return part
-            return replace(part, name=new) if isinstance(part, tree.TypeRef) else replace(part, relation=new)
+        case tree.TypeRef(name=name):
+            new = type_name(name)
+            return part if new == name else replace(part, name=new)
+        case tree.Atom(relation=name) | tree.Window(relation=name) | tree.Lifetime(relation=name):
+            new = relation_name(name)
+            return part if new == name else replace(part, relation=new)
         case tree.Directive(relations=names):
-            return replace(part, relations=tuple(name_of(name) for name in names))
-        case tree.RelationDecl(names=names) if declarations:
-            return replace(part, names=tuple(name_of(name) for name in names))
-        case tree.TypeDecl(name=name) if declarations:
-            return replace(part, name=name_of(name))
+            return replace(part, relations=tuple(relation_name(name) for name in names))
         case _:
             return part

@@ -94,7 +94,7 @@ class _Declarer:
                     self.kinds[name] = RecordKind(name)
                 case tree.BranchesOf():
                     self.kinds[name] = AdtKind(name)
-                case tree.UnionOf(members=(single,)) if single.name != "list":
+                case tree.UnionOf(members=(single,)) if not single.args:
                     self.aliases[name] = single.name
         for name in self.declared:
             self._kind(name, ())
@@ -108,7 +108,9 @@ class _Declarer:
             for name, statement in self.declared.items()
             if isinstance(statement.body, tree.BranchesOf)
         }
-        members = {self._canonical(name): self._members(self._canonical(name)) for name in (*PRIMITIVES, *self.declared)}
+        members = {
+            self._canonical(name): self._members(self._canonical(name)) for name in (*PRIMITIVES, *self.declared)
+        }
         return Types(self.kinds, records, adts, members)
 
     def _canonical(self, name: str) -> str:
@@ -126,7 +128,9 @@ class _Declarer:
             return None
         if name in active:
             self.found.append(
-                BadTypeDeclaration(statement.span, problem=f"type {name} is defined by itself", advice="break the cycle")
+                BadTypeDeclaration(
+                    statement.span, problem=f"type {name} is defined by itself", advice="break the cycle"
+                )
             )
             self.kinds[name] = PRIMITIVES["symbol"]
             return self.kinds[name]
@@ -138,7 +142,7 @@ class _Declarer:
             if kind != kinds[0]:
                 self.found.append(
                     BadTypeDeclaration(
-                        ref.span or statement.span,
+                        ref.span,
                         problem=f"type {name} cannot hold both {kinds[0]} and {kind} values",
                         advice="the members of a union have the same base type; use an algebraic data type to mix them",
                     )
@@ -148,7 +152,7 @@ class _Declarer:
 
     def resolve(self, ref: tree.TypeRef, active: tuple[str, ...] = ()) -> tuple[str, Kind | None]:
         """The canonical name and kind of a type as written."""
-        if ref.name == "list":
+        if ref.name == "list" and "list" not in self.declared:
             if len(ref.args) != 1:
                 self.found.append(
                     BadTypeDeclaration(ref.span, problem="list takes one type", advice="write list<number>")
@@ -159,7 +163,11 @@ class _Declarer:
         kind = None if ref.args else self._kind(ref.name, active)
         if kind is None:
             close = get_close_matches(ref.name, (*PRIMITIVES, *self.declared), 1)
-            advice = f"did you mean {close[0]}?" if close else f"declare it with .type {ref.name} <: symbol, or use number, unsigned, float, symbol"
+            advice = (
+                f"did you mean {close[0]}?"
+                if close
+                else f"declare it with .type {ref.name} <: symbol, or use number, unsigned, float, symbol"
+            )
             self.found.append(UnknownType(ref.span, name=ref.name, advice=advice))
         return self._canonical(ref.name), kind
 
@@ -178,7 +186,11 @@ class _Declarer:
                 inside |= {self._canonical(ref.name) for ref in statement.body.members}
             pending += inside - result
             result |= inside
-        return frozenset(result)
+        # A union has no values but those of its members.
+        unions = {
+            each for each in result if each in self.declared and isinstance(self.declared[each].body, tree.UnionOf)
+        }
+        return frozenset(result - unions)
 
     def _fields(self, attributes: tuple[tree.Attribute, ...], owner: str) -> tuple[Field, ...]:
         seen: set[str] = set()
@@ -205,7 +217,9 @@ class _Declarer:
         fields = self._fields(statement.attributes, statement.names[0])
         located = [index for index, attribute in enumerate(statement.attributes) if attribute.located]
         for index in located[1:]:
-            self.found.append(MisplacedLocation(statement.attributes[index].span, problem="a relation has one location"))
+            self.found.append(
+                MisplacedLocation(statement.attributes[index].span, problem="a relation has one location")
+            )
         columns = {each.name: index for index, each in enumerate(fields)}
         choices = []
         for keys in statement.choices:
@@ -230,7 +244,9 @@ class _Declarer:
             equivalence = False
         if equivalence and choices:
             self.found.append(
-                BadChoice(statement.span, problem="an eqrel relation has no choice-domain", advice="remove one of the two")
+                BadChoice(
+                    statement.span, problem="an eqrel relation has no choice-domain", advice="remove one of the two"
+                )
             )
         for name in statement.names:
             if name in declarations.relations:
@@ -272,7 +288,9 @@ class _Declarer:
 
 
 def _unknown(span: Span, name: str, declarations: Declarations) -> UnknownRelation:
-    return UnknownRelation(span, name=name, advice=suggest(name, declarations.relations, f"declare it with .decl {name}(…)"))
+    return UnknownRelation(
+        span, name=name, advice=suggest(name, declarations.relations, f"declare it with .decl {name}(…)")
+    )
 
 
 def suggest(name: str, known: Mapping[str, object], otherwise: str) -> str:
@@ -290,7 +308,9 @@ def _directive(statement: tree.Directive, declarations: Declarations, found: lis
             limit = params.get("n", "")
             if not limit.isdigit():
                 found.append(
-                    BadDirective(statement.span, problem=".limitsize needs a number n", advice=f"write .limitsize {name}(n=100)")
+                    BadDirective(
+                        statement.span, problem=".limitsize needs a number n", advice=f"write .limitsize {name}(n=100)"
+                    )
                 )
             else:
                 declarations.relations[name] = replace(relation, limit=int(limit))
@@ -304,12 +324,7 @@ def _window(statement: tree.Window | tree.Lifetime, declarations: Declarations, 
         found.append(_unknown(statement.span, statement.relation, declarations))
         return
     if isinstance(statement, tree.Lifetime):
-        if statement.duration <= 0:
-            found.append(BadWindow(statement.span, problem="a lifetime is positive", advice="write .lifetime R 30"))
-        elif relation.lifetime is not None:
-            found.append(Redefined(statement.span, what="lifetime of", name=relation.name))
-        else:
-            declarations.relations[relation.name] = replace(relation, lifetime=statement.duration)
+        _lifetime(statement, relation, declarations, found)
         return
     columns = {each.name: index for index, each in enumerate(relation.fields)}
     problem = ""
@@ -317,12 +332,12 @@ def _window(statement: tree.Window | tree.Lifetime, declarations: Declarations, 
         problem = "a window is either time=… or rows=…"
     elif (statement.time is not None and statement.time <= 0) or (statement.rows is not None and statement.rows < 1):
         problem = "a window's size is positive"
-    elif statement.rows is not None and not isinstance(statement.rows, int):
-        problem = "a window has a whole number of rows"
     elif statement.by and statement.rows is None:
         problem = "only a window of rows is kept per value (by=…)"
     if problem:
-        found.append(BadWindow(statement.span, problem=problem, advice="write time=30, or rows=4, or rows=4, by=column"))
+        found.append(
+            BadWindow(statement.span, problem=problem, advice="write time=30, or rows=4, or rows=4, by=column")
+        )
         return
     for name in statement.by:
         if name not in columns:
@@ -337,3 +352,14 @@ def _window(statement: tree.Window | tree.Lifetime, declarations: Declarations, 
         return
     window = Window(statement.time, statement.rows, tuple(columns[name] for name in statement.by))
     declarations.relations[relation.name] = replace(relation, window=window)
+
+
+def _lifetime(
+    statement: tree.Lifetime, relation: Relation, declarations: Declarations, found: list[Diagnostic]
+) -> None:
+    if statement.duration <= 0:
+        found.append(BadWindow(statement.span, problem="a lifetime is positive", advice="write .lifetime R 30"))
+    elif relation.lifetime is not None:
+        found.append(Redefined(statement.span, what="lifetime of", name=relation.name))
+    else:
+        declarations.relations[relation.name] = replace(relation, lifetime=statement.duration)

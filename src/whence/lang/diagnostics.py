@@ -33,7 +33,9 @@ class Diagnostic:
         return f"{type(self).__name__}({self.span.start}..{self.span.end}: {self.text})"
 
 
-class Warning_(Diagnostic):
+class Caution(Diagnostic):
+    """Something that is probably not meant, but does not keep the program from running."""
+
     severity = "warning"
 
 
@@ -74,12 +76,6 @@ class Unsupported(Diagnostic):
     code = "W0106"
     message = "{feature} is not supported"
     hint = "{advice}"
-
-
-class NotAHead(Diagnostic):
-    code = "W0107"
-    message = "a rule's head must be an atom such as r(x, y)"
-    hint = "write the relation's name and its arguments in parentheses"
 
 
 class NotALiteral(Diagnostic):
@@ -298,31 +294,31 @@ class SqlShape(Diagnostic):
 # -- warnings ---------------------------------------------------------------------------------------------------------
 
 
-class UnusedRelation(Warning_):
+class UnusedRelation(Caution):
     code = "W0901"
     message = "relation {name} is never used"
     hint = "use it in a rule, add .output {name}, or remove it"
 
 
-class UnusedVariable(Warning_):
+class UnusedVariable(Caution):
     code = "W0902"
     message = "variable {name} occurs only once in this rule"
     hint = "write _ if its value does not matter"
 
 
-class EmptyRelation(Warning_):
+class EmptyRelation(Caution):
     code = "W0903"
     message = "relation {name} has no rules, no facts and no .input: it is empty"
     hint = "add facts or .input {name}"
 
 
-class FunctionTerm(Warning_):
+class FunctionTerm(Caution):
     code = "W0904"
     message = "{name} is no functor: {name}(…) is taken as a function term"
     hint = "write ${name}(…) to say so"
 
 
-class IgnoredInOneShot(Warning_):
+class IgnoredInOneShot(Caution):
     code = "W0905"
     message = "{what} on {relation} has no effect in a one-shot evaluation: its facts carry no time"
     hint = "it takes effect when updates are streamed"
@@ -350,19 +346,21 @@ class Diagnostics:
         return [each for each in self.sorted() if each.severity == "warning"]
 
     def sorted(self) -> list[Diagnostic]:
-        """In text order, each said once."""
+        """In text order, each said once, and no warning where there is an error."""
+        wrong = {each.span.start for each in self.found if each.severity == "error"}
         seen: dict[tuple[int, str, str], Diagnostic] = {}
         for each in sorted(self.found, key=lambda found: (found.span.start, found.code)):
-            seen.setdefault((each.span.start, each.code, each.text), each)
+            if each.severity == "error" or each.span.start not in wrong:
+                seen.setdefault((each.span.start, each.code, each.text), each)
         return list(seen.values())
 
     def raise_if_errors(self) -> None:
         if self.errors:
-            raise ProgramError(self.source, tuple(self.errors))
+            raise ProgramError(self.source, tuple(self.sorted()))
 
 
 class ProgramError(Exception):
-    """A program that cannot be run, with everything that is wrong with it."""
+    """A program that cannot be run, with everything that was found: the errors and the warnings, in text order."""
 
     def __init__(self, source: Source, diagnostics: tuple[Diagnostic, ...]) -> None:
         super().__init__(source, diagnostics)
@@ -370,7 +368,7 @@ class ProgramError(Exception):
         self.diagnostics = diagnostics
 
     def __str__(self) -> str:
-        return "\n".join(render(each, self.source) for each in self.diagnostics)
+        return "\n".join(render(each, self.source) for each in self.diagnostics if each.severity == "error")
 
 
 def render(diagnostic: Diagnostic, source: Source) -> str:

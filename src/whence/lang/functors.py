@@ -210,10 +210,10 @@ def _last(items: tuple[Value, ...]) -> Value:
     return items[-1]
 
 
-def solutions_of_range(kind: Kind, start: int | float, end: int | float, step: int | float | None = None) -> Iterator[int | float]:
+def solutions_of_range(start: int | float, end: int | float, step: int | float | None = None) -> Iterator[int | float]:
     """`range(start, end[, step])`: from start towards end, which is left out; without a step, by one towards it."""
     if step is None:
-        step = -1 if start > end and kind != UNSIGNED else 1
+        step = -1 if start > end else 1
     if step == 0:
         return
     at, count = start, 0

@@ -1,7 +1,6 @@
 """Type inference: the kind of every variable and term, and the columns of relations that are not declared.
 
-Kinds are unified over whole programs. What is not known yet is a `Slot`, which may be limited to a set of primitives (a
-literal `1` fits any numeric kind) or have a shape: a bracket `[a, b]` is a record or a list, `$f(x)` a branch of some type.
+Kinds are unified over whole programs, so that a relation's columns follow from any rule that uses it.
 """
 
 from __future__ import annotations
@@ -30,60 +29,25 @@ from whence.lang.functors import NUMERIC, ORDERED, SIGNATURES, Signature
 from whence.lang.normalize import FlatAggregate, FlatLiteral, FlatRange, FlatRule
 from whence.lang.program import Relation
 from whence.lang.tree import Span
-from whence.lang.types import FLOAT, NUMBER, PRIMITIVES, SYMBOL, UNSIGNED, AdtKind, Field, Kind, ListKind, Primitive, RecordKind, Types
+from whence.lang.types import (
+    FLOAT,
+    NUMBER,
+    PRIMITIVES,
+    SYMBOL,
+    UNSIGNED,
+    AdtKind,
+    Field,
+    Kind,
+    ListKind,
+    Primitive,
+)
+from whence.lang.unify import Inferred, ListShape, Mismatch, NilShape, Slot, TermShape, TupleShape, Unifier
 
+# Functions that other languages have: never meant as function terms.
+_ELSEWHERE = frozenset(
+    "sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh log exp sqrt abs floor ceil round".split()
+)
 ANNOTATED = {int: NUMBER, float: FLOAT, str: SYMBOL, "int": NUMBER, "float": FLOAT, "str": SYMBOL}
-
-
-@dataclass(frozen=True, slots=True)
-class ListShape:
-    element: Slot
-
-
-@dataclass(frozen=True, slots=True)
-class TupleShape:
-    """`[a, b]`, not known yet to be a record or a list."""
-
-    items: tuple[Inferred, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class TermShape:
-    """Branches of a type not known yet."""
-
-    branches: dict[str, tuple[Inferred, ...]]
-
-
-@dataclass(frozen=True, slots=True)
-class NilShape:
-    """`nil`: some record."""
-
-
-Shape = ListShape | TupleShape | TermShape | NilShape
-
-
-class Slot:
-    """A kind to be found. Unified slots share a root, reached through `parent`."""
-
-    __slots__ = ("kind", "options", "parent")
-
-    def __init__(self, options: frozenset[Primitive] | None = None, kind: Kind | Shape | None = None) -> None:
-        self.parent: Slot | None = None
-        self.options = options
-        self.kind = kind
-
-    def root(self) -> Slot:
-        slot = self
-        while slot.parent is not None:
-            slot = slot.parent
-        return slot
-
-
-Inferred = Kind | Slot
-
-
-class Mismatch(Exception):
-    """Two kinds that cannot be one."""
 
 
 @dataclass
@@ -92,9 +56,9 @@ class Inference:
     functions: Mapping[str, Callable[..., object]]
     found: list[Diagnostic]
     columns: dict[str, list[Inferred]] = field(default_factory=dict)
-    # The types inferred for undeclared records and function terms, added to the declared ones at the end.
-    records: dict[str, tuple[Field, ...]] = field(default_factory=dict)
-    adts: dict[str, dict[str, tuple[Field, ...]]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.kinds = Unifier(self.declarations.types)
 
     # -- relations
 
@@ -113,9 +77,12 @@ class Inference:
                             self._introduce(atom)
 
     def _introduce(self, atom: tree.Atom) -> None:
-        if atom.relation in self.columns or atom.relation == "?":
+        if atom.relation in self.columns:
             return
-        names = [arg.name if isinstance(arg, tree.Variable) and "#" not in arg.name else f"c{at + 1}" for at, arg in enumerate(atom.args)]
+        names = [
+            arg.name if isinstance(arg, tree.Variable) and "#" not in arg.name else f"c{at + 1}"
+            for at, arg in enumerate(atom.args)
+        ]
         unique = [name if names.index(name) == at else f"c{at + 1}" for at, name in enumerate(names)]
         self.columns[atom.relation] = [Slot() for _ in atom.args]
         fields = tuple(Field(name, "?", SYMBOL) for name in unique)
@@ -126,182 +93,21 @@ class Inference:
         for name, relation in self.declarations.relations.items():
             if not any(each.type == "?" for each in relation.fields):
                 continue
-            fields = []
+            fields: list[Field] = []
             for each, column in zip(relation.fields, self.columns[name], strict=True):
-                kind = self.resolve(column)
+                kind = self.kinds.resolve(column)
                 if kind is None:
+                    columns = ", ".join(f"{other.name}:type" for other in relation.fields)
                     self.found.append(
                         UntypedVariable(
                             relation.span,
                             what=f"column {len(fields) + 1} of {name}",
-                            advice=f"declare the relation: .decl {name}({', '.join(f'{other.name}:type' for other in relation.fields)})",
+                            advice=f"declare the relation: .decl {name}({columns})",
                         )
                     )
                     kind = SYMBOL
                 fields.append(Field(each.name, str(kind), kind))
             self.declarations.relations[name] = replace(relation, fields=tuple(fields))
-
-    def types(self) -> Types:
-        declared = self.declarations.types
-        kinds = dict(declared.kinds) | {name: RecordKind(name) for name in self.records} | {name: AdtKind(name) for name in self.adts}
-        return replace(declared, kinds=kinds, records={**declared.records, **self.records}, adts={**declared.adts, **self.adts})
-
-    # -- unification
-
-    def unify(self, left: Inferred, right: Inferred) -> Inferred:
-        if left is right or left == right:
-            return left
-        left = left.root() if isinstance(left, Slot) else left
-        right = right.root() if isinstance(right, Slot) else right
-        if left is right:
-            return left
-        if isinstance(left, Slot):
-            if isinstance(right, Slot):
-                self._join(left, right)
-            else:
-                self._assign(left, right)
-            return right
-        if isinstance(right, Slot):
-            self._assign(right, left)
-            return left
-        raise Mismatch
-
-    def _join(self, left: Slot, right: Slot) -> None:
-        if left.kind is not None and right.kind is not None:
-            left.parent = right
-            kind = right.kind
-            if not isinstance(left.kind, Shape):
-                right.kind = None
-                self._assign(right, left.kind)
-            elif not isinstance(kind, Shape):
-                right.kind = left.kind
-                self._assign(right, kind)
-            else:
-                right.kind = self._merge(left.kind, kind)
-            return
-        left.parent = right
-        right.kind = right.kind or left.kind
-        if left.options is not None:
-            right.options = left.options if right.options is None else right.options & left.options
-            if not right.options or right.kind is not None:
-                raise Mismatch
-        elif right.options is not None and right.kind is not None:
-            raise Mismatch
-
-    def _assign(self, slot: Slot, kind: Kind) -> None:
-        """Gives a root slot its kind, and what is inside its shape theirs."""
-        shape, slot.kind = slot.kind, kind
-        if slot.options is not None and kind not in slot.options:
-            raise Mismatch
-        if shape is None or shape == kind:
-            return
-        match shape, kind:
-            case ListShape(element=element), ListKind(element=inner):
-                self.unify(element, inner)
-            case TupleShape(items=items), ListKind(element=inner):
-                for item in items:
-                    self.unify(item, inner)
-            case TupleShape(items=items), RecordKind(name=name):
-                fields = self._record_fields(name)
-                if len(fields) != len(items):
-                    raise Mismatch
-                for item, each in zip(items, fields, strict=True):
-                    self.unify(item, each.kind)
-            case NilShape(), RecordKind():
-                pass
-            case TermShape(branches=branches), AdtKind(name=name):
-                declared = self.declarations.types.adts[name]
-                for branch, args in branches.items():
-                    if branch not in declared or len(declared[branch]) != len(args):
-                        raise Mismatch
-                    for arg, each in zip(args, declared[branch], strict=True):
-                        self.unify(arg, each.kind)
-            case _:
-                raise Mismatch
-
-    def _record_fields(self, name: str) -> tuple[Field, ...]:
-        return self.declarations.types.records.get(name) or self.records.get(name, ())
-
-    def _merge(self, left: Shape, right: Shape) -> Shape:
-        match left, right:
-            case ListShape(element=one), ListShape(element=other):
-                self.unify(one, other)
-                return right
-            case (ListShape(element=one) as shape, TupleShape(items=items)) | (TupleShape(items=items), ListShape(element=one) as shape):
-                for item in items:
-                    self.unify(item, one)
-                return shape
-            case TupleShape(items=one), TupleShape(items=other) if len(one) == len(other):
-                for first, second in zip(one, other, strict=True):
-                    self.unify(first, second)
-                return right
-            case TupleShape(items=one), TupleShape(items=other):
-                element = Slot()
-                for item in (*one, *other):
-                    self.unify(item, element)
-                return ListShape(element)
-            case TermShape(branches=one), TermShape(branches=other):
-                for branch, args in one.items():
-                    if branch in other:
-                        if len(other[branch]) != len(args):
-                            raise Mismatch
-                        for first, second in zip(args, other[branch], strict=True):
-                            self.unify(first, second)
-                    else:
-                        other[branch] = args
-                return right
-            case (NilShape(), TupleShape() | NilShape()) | (TupleShape(), NilShape()):
-                return left if isinstance(right, NilShape) else right
-            case _:
-                raise Mismatch
-
-    def resolve(self, inferred: Inferred) -> Kind | None:
-        """The kind found, defaults filled in; None if nothing is known of it."""
-        if not isinstance(inferred, Slot):
-            return inferred
-        slot = inferred.root()
-        match slot.kind:
-            case None:
-                if slot.options is None:
-                    return None
-                slot.kind = next(kind for kind in (NUMBER, UNSIGNED, FLOAT, SYMBOL) if kind in slot.options)
-            case ListShape(element=element):
-                slot.kind = None  # a list of itself has no kind
-                inner = self.resolve(element)
-                slot.kind = None if inner is None else ListKind(inner)
-                return slot.kind
-            case TupleShape(items=items):
-                slot.kind = None
-                kinds = [self.resolve(item) for item in items]
-                if None in kinds:
-                    return None
-                name = f"[{', '.join(str(kind) for kind in kinds)}]"
-                self.records[name] = tuple(Field(f"f{at}", str(kind), kind) for at, kind in enumerate(kinds, 1) if kind)
-                slot.kind = RecordKind(name)
-            case TermShape(branches=branches):
-                slot.kind = self._function_type(slot, branches)
-            case NilShape():
-                return None
-        return slot.kind if not isinstance(slot.kind, Shape) else None
-
-    def _function_type(self, slot: Slot, branches: dict[str, tuple[Inferred, ...]]) -> Kind:
-        candidates = [
-            name
-            for name, declared in self.declarations.types.adts.items()
-            if all(branch in declared and len(declared[branch]) == len(args) for branch, args in branches.items())
-        ]
-        if len(candidates) == 1:
-            self._assign(slot, AdtKind(candidates[0]))
-            return AdtKind(candidates[0])
-        name = "$" + next(iter(branches))
-        while name in self.adts:
-            name += "'"
-        self.adts[name] = {}
-        slot.kind = AdtKind(name)
-        for branch, args in branches.items():
-            kinds = [self.resolve(arg) or SYMBOL for arg in args]
-            self.adts[name][branch] = tuple(Field(f"f{at}", str(kind), kind) for at, kind in enumerate(kinds, 1))
-        return AdtKind(name)
 
 
 def _body_atoms(rules: list[FlatRule], relation: str) -> Iterable[tree.Atom]:
@@ -323,18 +129,20 @@ class RuleInference:
         self.variables: dict[str, Inferred] = {}
         self.origins: dict[str, tuple[Span, str]] = {}
         self.terms: dict[int, Inferred] = {}
+        # An atom that was reported binds nothing and types nothing: what follows from that is not reported again.
+        self.broken = False
         self._atom(rule.head)
         for literal in rule.body:
             self._literal(literal)
 
     def kind_of(self, term: tree.Term) -> Kind:
         inferred = self.variables[term.name] if isinstance(term, tree.Variable) else self.terms[id(term)]
-        kind = self.program.resolve(inferred)
+        kind = self.program.kinds.resolve(inferred)
         if kind is None:
             what = f"variable {plain(term.name)}" if isinstance(term, tree.Variable) else "this term"
-            self.program.found.append(
-                UntypedVariable(term.span, what=what, advice="use it in an atom of a declared relation, or cast it: as(x, type)")
-            )
+            if not self.broken:
+                advice = "use it in an atom of a declared relation, or cast it: as(x, type)"
+                self.program.found.append(UntypedVariable(term.span, what=what, advice=advice))
             if isinstance(inferred, Slot):
                 inferred.root().kind, inferred.root().options = SYMBOL, None
             return SYMBOL
@@ -362,13 +170,15 @@ class RuleInference:
     def _atom(self, atom: tree.Atom) -> None:
         columns = self.program.columns.get(atom.relation)
         if columns is None:
-            if atom.relation != "?":
-                advice = suggest(atom.relation, self.program.columns, f"declare it with .decl {atom.relation}(…), or give it facts")
-                self.program.found.append(UnknownRelation(atom.span, name=atom.relation, advice=advice))
+            self.broken = True
+            otherwise = f"declare it with .decl {atom.relation}(…), or give it facts"
+            advice = suggest(atom.relation, self.program.columns, otherwise)
+            self.program.found.append(UnknownRelation(atom.span, name=atom.relation, advice=advice))
             for arg in atom.args:
                 self._visit(arg)
             return
         if len(columns) != len(atom.args):
+            self.broken = True
             relation = self.program.declarations.relations[atom.relation]
             expected = f"{len(columns)} argument{'' if len(columns) == 1 else 's'}"
             attributes = ", ".join(f"{each.name}:{each.type}" for each in relation.fields if each.type != "?")
@@ -378,7 +188,9 @@ class RuleInference:
                     what=atom.relation,
                     expected=expected,
                     found=str(len(atom.args)),
-                    advice=f"it is declared as {atom.relation}({attributes})" if attributes else "give every use the same number of arguments",
+                    advice=f"it is declared as {atom.relation}({attributes})"
+                    if attributes
+                    else "give every use the same number of arguments",
                     related=[(relation.span, "it is defined here")],
                 )
             )
@@ -405,10 +217,11 @@ class RuleInference:
                 self._expect(term, SYMBOL, f"in {op.lstrip('!')}", op)
             return
         one, other = self._visit(left), self._visit(right)
+        said = self._say(other), self._say(one)
         try:
-            self.program.unify(one, other)
+            self.program.kinds.unify(one, other)
         except Mismatch:
-            self._conflict(right, other, one, f"compared with {describe(left)}", left.span)
+            self._conflict(right, one, said, f"compared with {describe(left)}", left.span)
             return
         if op not in ("=", "!="):
             self._limit(one, ORDERED, op, literal.span)
@@ -477,7 +290,9 @@ class RuleInference:
             return ListKind(self._cast(ref.args[0]))
         if kind is None:
             known = self.program.declarations.types.kinds
-            self.program.found.append(UnknownType(ref.span, name=ref.name, advice=suggest(ref.name, known, "declare it with .type")))
+            self.program.found.append(
+                UnknownType(ref.span, name=ref.name, advice=suggest(ref.name, known, "declare it with .type"))
+            )
             return SYMBOL
         return kind
 
@@ -515,14 +330,14 @@ class RuleInference:
         signatures = SIGNATURES.get(call.name)
         if signatures is None:
             return self._function_term(call)
-        signature = next((each for each in signatures if _fits(each, len(call.args))), None)
-        if signature is None:
+        fitting = [each for each in signatures if _fits(each, len(call.args))]
+        if not fitting:
             self._report_arity(call.span, call.name, signatures, len(call.args))
             for arg in call.args:
                 self._visit(arg)
             result = signatures[0].result
             return result if isinstance(result, Primitive) else Slot()
-        return self._apply(call, signature)
+        return self._apply(call, fitting[0])
 
     def _apply(self, call: tree.Call, signature: Signature) -> Inferred:
         shared: dict[frozenset[Primitive], Slot] = {}
@@ -552,7 +367,9 @@ class RuleInference:
         functor = _annotated(function)
         if functor is None:
             self.program.found.append(
-                UnknownFunctor(call.span, name=call.name, advice=f"declare its types: .functor {call.name}(number, …):number")
+                UnknownFunctor(
+                    call.span, name=call.name, advice=f"declare its types: .functor {call.name}(number, …):number"
+                )
             )
             functor = Functor((), SYMBOL)
         self.program.declarations.functors[call.name] = functor
@@ -561,7 +378,7 @@ class RuleInference:
     def _function_term(self, call: tree.Call) -> Inferred:
         known = {**SIGNATURES, **self.program.declarations.functors}
         close = get_close_matches(call.name, known, 1, 0.75)
-        if call.registered or close:
+        if call.registered or close or call.name in _ELSEWHERE:
             advice = f"did you mean {close[0]}?" if close else f"declare it: .functor {call.name}(number, …):number"
             self.program.found.append(UnknownFunctor(call.span, name=call.name, advice=advice))
             for arg in call.args:
@@ -582,22 +399,28 @@ class RuleInference:
             self.origins[term.name] = (term.span, where)
             return
         actual = self._visit(term)
+        limits = expected.root().options if isinstance(expected, Slot) else None
+        said = self._say(actual), self._say(expected)  # unifying changes both, also where it fails
         try:
-            self.program.unify(actual, expected)
+            self.program.kinds.unify(actual, expected)
         except Mismatch:
-            limits = expected.root().options if isinstance(expected, Slot) else None
             if limits is not None and functor in SIGNATURES and not isinstance(actual, Slot):
                 self.program.found.append(_not_applicable(term.span, functor, actual, limits))
             else:
-                self._conflict(term, actual, expected, where, None)
+                self._conflict(term, expected, said, where, None)
 
     def _limit(self, inferred: Inferred, allowed: frozenset[Primitive], functor: str, span: Span) -> None:
         try:
-            self.program.unify(inferred, Slot(allowed))
+            self.program.kinds.unify(inferred, Slot(allowed))
         except Mismatch:
-            self.program.found.append(_not_applicable(span, functor, self.program.resolve(inferred) or "this", allowed))
+            self.program.found.append(
+                _not_applicable(span, functor, self.program.kinds.resolve(inferred) or "this", allowed)
+            )
 
-    def _conflict(self, term: tree.Term, actual: Inferred, expected: Inferred, where: str, other: Span | None) -> None:
+    def _conflict(
+        self, term: tree.Term, expected: Inferred, said: tuple[str, str], where: str, other: Span | None
+    ) -> None:
+        """Reports a term that is one thing (the first of `said`) where another is wanted (the second)."""
         branch = self._unknown_branch(term, expected)
         if branch is not None:
             self.program.found.append(branch)
@@ -606,10 +429,10 @@ class RuleInference:
         advice = "convert one side: to_number, to_string, to_float, to_unsigned, or as(x, type)"
         if isinstance(term, tree.Variable):
             span, place = self.origins[term.name]
-            related = [(span, f"{plain(term.name)} is {self._say(actual)} {place}")] if span != term.span else related
+            related = [(span, f"{plain(term.name)} is {said[0]} {place}")] if span != term.span else related
         self.program.found.append(
             TypeConflict(
-                term.span, what=describe(term), left=self._say(actual), right=self._say(expected), where=where, advice=advice, related=related
+                term.span, what=describe(term), left=said[0], right=said[1], where=where, advice=advice, related=related
             )
         )
 
@@ -636,7 +459,11 @@ class RuleInference:
             case NilShape():
                 return "a record (nil)"
             case None:
-                return "a number" if slot.options == NUMERIC else " or ".join(sorted(str(each) for each in slot.options or ())) or "of some type"
+                return (
+                    "a number"
+                    if slot.options == NUMERIC
+                    else " or ".join(sorted(str(each) for each in slot.options or ())) or "of some type"
+                )
             case kind:
                 return str(kind)
 

@@ -47,14 +47,14 @@ class WordLexer(Lexer):
         self._words |= {"_": "WILDCARD"} | dict.fromkeys(_AGGREGATES, "AGG_OP")
 
     def lex(self, lexer_state: LexerState, parser_state: Any) -> Iterator[Token]:
-        text: str = lexer_state.text.text  # type: ignore[assignment]
+        text: str = lexer_state.text.text
         states, stack = parser_state.parse_conf.states, parser_state.state_stack
         match_at, words, marks = _TOKENS.match, self._words, self._marks
         at, end = 0, len(text)
         while at < end:
             match = match_at(text, at)
             if match is None:
-                raise UnexpectedCharacters(text, at, 0, 0, allowed=_accepted(states[stack[-1]]))
+                raise _unexpected(text, at, states[stack[-1]])
             start, at = at, match.end()
             kind = match.lastgroup
             if kind is None:
@@ -73,12 +73,13 @@ class WordLexer(Lexer):
                 if kind is None and value[0] == "." and len(value) > 1:  # a full stop, then a name
                     value, kind, at = ".", "DOT", start + 1
                 if kind is None:
-                    raise UnexpectedCharacters(text, start, 0, 0, allowed=_accepted(states[stack[-1]]))
+                    raise _unexpected(text, start, states[stack[-1]])
             token = str.__new__(Token, value)
             token.type, token.value, token.start_pos, token.end_pos = kind, value, start, at
             token.line = token.column = token.end_line = token.end_column = None  # found from the offset when needed
             yield token
 
 
-def _accepted(state: dict[str, Any]) -> set[str]:
-    return {name for name in state if name.isupper()}
+def _unexpected(text: str, at: int, state: dict[str, Any]) -> UnexpectedCharacters:
+    accepted = {name for name in state if name.isupper()}
+    return UnexpectedCharacters(text, at, 0, 0, allowed=accepted)  # type: ignore[no-untyped-call]

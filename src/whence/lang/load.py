@@ -13,11 +13,13 @@ from whence.lang.components import expand_components
 from whence.lang.declare import Declarations, declare, declare_uses
 from whence.lang.diagnostics import (
     BadSubsumption,
+    Diagnostic,
     Diagnostics,
     EmptyRelation,
     ProgramError,
     Redefined,
     TooDeep,
+    UnterminatedText,
     UnusedRelation,
     UnusedVariable,
 )
@@ -30,6 +32,7 @@ from whence.lang.program import Program, Rule, Subsumption
 from whence.lang.source import Source
 from whence.lang.sql import translate
 from whence.lang.strata import stratify
+from whence.lang.transfers import check_transfers
 from whence.lang.tree import Span
 
 Functions = Mapping[str, Callable[..., object]]
@@ -59,7 +62,7 @@ def load(
             source, problems = preprocess(text, name, folder)
             found = Diagnostics(source)
             module, syntax = parse(source)
-            problems = problems + syntax
+            problems = problems + _without_echoes(syntax, problems)
         found.found += problems
         try:
             return check(module, source, functions or {}, found)
@@ -71,8 +74,14 @@ def load(
 def load_file(path: Path, *, functions: Functions | None = None) -> Program:
     """The program in a file: SQL if its name ends in `.sql`, Datalog otherwise."""
     dialect = "sql" if path.suffix == ".sql" else "datalog"
-    text = path.read_text(encoding="utf-8")
+    text = path.read_text(encoding="utf-8-sig")
     return load(text, name=str(path), dialect=dialect, functions=functions, folder=path.parent)
+
+
+def _without_echoes(syntax: list[Diagnostic], problems: list[Diagnostic]) -> list[Diagnostic]:
+    """Syntax errors, but for those where the preprocessor found something never closed."""
+    unterminated = {each.span.start for each in problems if isinstance(each, UnterminatedText)}
+    return [each for each in syntax if each.span.start not in unterminated]
 
 
 @contextmanager
@@ -112,15 +121,17 @@ def check(module: tree.Module, source: Source, functions: Functions, diagnostics
         else:
             subsumptions.append(lowered)
     _check_subsumptions(subsumptions, diagnostics)
+    found += check_transfers(declarations.transfers, declarations.relations)
     if syntax_is_broken:
         found[:] = [each for each in found if each.code != "W0302"]
+    else:
+        _warn_unused(declarations, flat, diagnostics)
     diagnostics.raise_if_errors()
     strata = stratify(declarations.relations, rules, subsumptions, found)
-    _warn_unused(declarations, flat, diagnostics)
     diagnostics.raise_if_errors()
     return Program(
         source,
-        inference.types(),
+        inference.kinds.types(),
         declarations.relations,
         tuple(rules),
         tuple(subsumptions),

@@ -12,7 +12,7 @@ from whence.lang.infer import RuleInference, plain
 from whence.lang.normalize import FlatAggregate, FlatLiteral, FlatRange, FlatRule
 from whence.lang.order import order_body
 from whence.lang.tree import Span
-from whence.lang.types import FLOAT, NUMBER, SYMBOL, UNSIGNED, Kind, ListKind, RecordKind
+from whence.lang.types import FLOAT, NUMBER, PRIMITIVES, SYMBOL, UNSIGNED, Kind, ListKind, RecordKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,15 +24,15 @@ class Lowered:
 def lower_rule(inference: RuleInference, found: list[Diagnostic]) -> Lowered:
     """The rule in evaluation order. Variables that nothing binds are reported."""
     flat = inference.rule
-    if inference.program.declarations.types.members.keys() > {"number"} and len(inference.program.declarations.types.members) > 4:
+    if len(inference.program.declarations.types.members) > len(PRIMITIVES):
         _check_subtypes(inference, found)
     lowering = _Lowering(inference, found)
     head = lowering.head(flat.head)
     literals = [core_literal for literal in flat.body for core_literal in lowering.literal(literal)]
     body, bound = order_body(literals, frozenset())
     unbound = _unbound(head, literals, body, bound)
-    for name in sorted(unbound):
-        found.append(_report_unbound(flat, name))
+    if not inference.broken:
+        found.extend(_report_unbound(flat, name) for name in sorted(unbound))
     if flat.dominating is not None:
         dominating = lowering.head(flat.dominating)
         return Lowered(core.Subsumption(flat.name, head, dominating, tuple(body), flat.span), flat)
@@ -73,7 +73,7 @@ class _Lowering:
         args: list[core.Term] = []
         for arg, column in zip(atom.args, columns, strict=True):
             if isinstance(arg, tree.Wildcard):
-                args.append(core.Any_(self.inference.program.resolve(column) or SYMBOL))
+                args.append(core.Anything(self.inference.program.kinds.resolve(column) or SYMBOL))
             else:
                 args.append(self.term(arg))
         return core.Atom(atom.relation, tuple(args), atom.span)
@@ -84,9 +84,11 @@ class _Lowering:
             if left.branch != right.branch or len(left.args) != len(right.args):
                 return [core.Comparison("!=", core.Const(0, NUMBER), core.Const(0, NUMBER), span)]
             return [
-                part for one, other in zip(left.args, right.args, strict=True) for part in self._compare("=", one, other, span)
+                part
+                for one, other in zip(left.args, right.args, strict=True)
+                for part in self._compare("=", one, other, span)
             ]
-        if op == "=" and (isinstance(left, core.Any_) or isinstance(right, core.Any_)):
+        if op == "=" and (isinstance(left, core.Anything) or isinstance(right, core.Anything)):
             return []
         return [core.Comparison(op, left, right, span)]
 
@@ -98,7 +100,8 @@ class _Lowering:
             literals = [each for inner in flat for each in self.literal(inner)]
             body, inside = order_body(literals, literal.outer)
             for name in _unordered(literals, body) | (_names((value,)) - inside):
-                self.found.append(_report_unbound(self.inference.rule, name))
+                if not self.inference.broken:
+                    self.found.append(_report_unbound(self.inference.rule, name))
             bodies.append(tuple(body))
             bound |= inside
         shared = bound - literal.outer
@@ -132,8 +135,12 @@ class _Lowering:
             case tree.Number():
                 return self._number(term)
             case tree.Wildcard():
-                kind = self.inference.program.resolve(self.inference.terms[id(term)]) if id(term) in self.inference.terms else None
-                return core.Any_(kind or SYMBOL)
+                kind = (
+                    self.inference.program.kinds.resolve(self.inference.terms[id(term)])
+                    if id(term) in self.inference.terms
+                    else None
+                )
+                return core.Anything(kind or SYMBOL)
             case tree.Nil():
                 return core.Const(None, self.inference.kind_of(term))
             case tree.Bracket(items=items, rest=rest):
@@ -154,7 +161,11 @@ class _Lowering:
     def _call(self, term: tree.Call, name: str, args: tuple[tree.Term, ...]) -> core.Term:
         kind = self.inference.kind_of(term)
         declarations = self.inference.program.declarations
-        if name not in declarations.functors and not isinstance(kind, type(NUMBER)) and not isinstance(kind, ListKind | RecordKind):
+        if (
+            name not in declarations.functors
+            and not isinstance(kind, type(NUMBER))
+            and not isinstance(kind, ListKind | RecordKind)
+        ):
             return core.Make(tuple(self.term(arg) for arg in args), kind, name)
         return core.Apply(name, tuple(self.value(arg) for arg in args), kind)
 
@@ -164,7 +175,12 @@ class _Lowering:
             return self._number(term.term, target)
         if cast(inner.kind, target) is None:
             self.found.append(
-                NotApplicable(term.span, functor=f"as(…, {target})", type=str(inner.kind), accepted="a type with the same values; to_number, to_string, … convert")
+                NotApplicable(
+                    term.span,
+                    functor=f"as(…, {target})",
+                    type=str(inner.kind),
+                    accepted="a type with the same values; to_number, to_string, … convert",
+                )
             )
         return inner if inner.kind == target else core.Apply("as", (inner,), target)
 
@@ -175,7 +191,12 @@ class _Lowering:
         low, high = (0, WORD) if kind == UNSIGNED else (-(WORD >> 1), WORD >> 1)
         if kind in (NUMBER, UNSIGNED) and not low <= term.value < high:
             self.found.append(
-                BadLiteral(term.span, literal=str(term.value), problem=f"is out of range for {kind}", advice=f"a {kind} lies between {low} and {high - 1}")
+                BadLiteral(
+                    term.span,
+                    literal=str(term.value),
+                    problem=f"is out of range for {kind}",
+                    advice=f"a {kind} lies between {low} and {high - 1}",
+                )
             )
         return core.Const(term.value, kind)
 
@@ -206,7 +227,11 @@ def _unbound(head: core.Atom, literals: list[core.Literal], ordered: list[core.L
 
 def _report_unbound(flat: FlatRule, name: str) -> UnboundVariable:
     span = next(
-        (part.span for part in (*tree.walk(flat.head), *tree.walk(flat.body)) if isinstance(part, tree.Variable) and part.name == name),
+        (
+            part.span
+            for part in (*tree.walk(flat.head), *tree.walk(flat.body))
+            if isinstance(part, tree.Variable) and part.name == name
+        ),
         flat.span,
     )
     word = plain(name)

@@ -14,7 +14,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from enum import Enum
 
-from whence.lang.program import Aggregation, Apply, Atom, Comparison, Cons, Const, Generator, Literal, Make, Negation, Rule, Subsumption, Term, Var
+from whence.lang.program import (
+    Aggregation,
+    Apply,
+    Atom,
+    Comparison,
+    Cons,
+    Const,
+    Generator,
+    Literal,
+    Make,
+    Negation,
+    Rule,
+    Subsumption,
+    Term,
+    Var,
+)
 from whence.lang.tree import Span
 from whence.lang.types import UNSIGNED
 
@@ -53,7 +68,8 @@ def check_monotone(component: set[str], rules: list[Rule | Subsumption]) -> None
                 place = (rule.head.relation, column)
                 if found.setdefault(place, direction) is not direction:
                     raise NotMonotone(
-                        f"column {column + 1} of {rule.head.relation} both rises and falls as the recursion goes on", rule.span
+                        f"column {column + 1} of {rule.head.relation} both rises and falls as the recursion goes on",
+                        rule.span,
                     )
         if found == directed:
             return
@@ -103,11 +119,15 @@ class _RuleCheck:
                 self._refuse_directed(arg, f"is joined with {atom.relation}", atom.span)
             elif isinstance(arg, Var):
                 if arg.name in seen or arg.name in here:
-                    raise NotMonotone(f"{_plain(arg.name)}, which {direction.value} as the recursion goes on, is joined on", atom.span)
+                    raise NotMonotone(
+                        f"{_plain(arg.name)}, which {direction.value} as the recursion goes on, is joined on", atom.span
+                    )
                 self.values[arg.name] = direction
             elif _term_names(arg) or isinstance(arg, Const | Apply | Make | Cons):
                 raise NotMonotone(
-                    f"column {column + 1} of {atom.relation} {direction.value} as the recursion goes on and is matched with a fixed value", atom.span
+                    f"column {column + 1} of {atom.relation} {direction.value} as the recursion goes on "
+                    "and is matched with a fixed value",
+                    atom.span,
                 )
             here |= _term_names(arg)
 
@@ -116,13 +136,15 @@ class _RuleCheck:
         if left is None and right is None:
             return
         if literal.op == "=":
-            for target, value, direction in ((literal.left, literal.right, right), (literal.right, literal.left, left)):
+            for target, direction in ((literal.left, right), (literal.right, left)):
                 if isinstance(target, Var) and target.name not in seen and direction is not None:
                     self.values[target.name] = direction
                     return
         wanted = {"<": FALLING, "<=": FALLING, ">": RISING, ">=": RISING}.get(literal.op)
         if wanted is None:
-            raise NotMonotone(f"a value that changes as the recursion goes on is compared with {literal.op}", literal.span)
+            raise NotMonotone(
+                f"a value that changes as the recursion goes on is compared with {literal.op}", literal.span
+            )
         if left not in (None, wanted) or right not in (None, wanted.flipped()):
             name = next(iter(_term_names(literal.left) | _term_names(literal.right)), "it")
             raise NotMonotone(
@@ -131,26 +153,38 @@ class _RuleCheck:
 
     def _aggregation(self, literal: Aggregation) -> None:
         recursive = any(
-            isinstance(inner, Atom) and inner.relation in self.component for inner in _all_literals(sum(literal.bodies, ()))
+            isinstance(inner, Atom) and inner.relation in self.component
+            for inner in _all_literals(sum(literal.bodies, ()))
         )
         for name in literal.outer:
             if name in self.values:
-                raise NotMonotone(f"{_plain(name)}, which changes as the recursion goes on, groups an aggregate", literal.span)
+                raise NotMonotone(
+                    f"{_plain(name)}, which changes as the recursion goes on, groups an aggregate", literal.span
+                )
         for body in literal.bodies:
             self._body(body)
         if not recursive:
             return
         if literal.op not in _OF_AGGREGATE:
-            raise NotMonotone(f"{literal.op} can rise and fall as the recursion goes on; min, max, count and sum can be used", literal.span)
+            raise NotMonotone(
+                f"{literal.op} can rise and fall as the recursion goes on; min, max, count and sum can be used",
+                literal.span,
+            )
         direction = _OF_AGGREGATE[literal.op]
         if literal.op in ("count", "sum"):
             for name in literal.locals:
                 if name in self.values:
-                    raise NotMonotone(f"{literal.op} counts rows with {_plain(name)}, a value that changes as the recursion goes on", literal.span)
+                    raise NotMonotone(
+                        f"{literal.op} counts rows with {_plain(name)}, a value that changes as the recursion goes on",
+                        literal.span,
+                    )
         elif literal.value is not None:
             inner = self._direction(literal.value, literal.span)
             if inner not in (None, direction):
-                raise NotMonotone(f"a {literal.op} of a value that {inner.value} as the recursion goes on is not monotone", literal.span)
+                raise NotMonotone(
+                    f"a {literal.op} of a value that {inner.value} as the recursion goes on is not monotone",
+                    literal.span,
+                )
         if not isinstance(literal.target, Var):
             raise NotMonotone(f"the result of {literal.op} is compared for equality", literal.span)
         self.values[literal.target.name] = direction
@@ -186,9 +220,15 @@ class _RuleCheck:
             for arg, direction in zip(args, directions, strict=True):
                 if direction is None and not self._is_non_negative(arg):
                     name = next(iter(_term_names(arg)), "the factor")
-                    raise NotMonotone(f"multiplying by {_plain(name)} is monotone only if it is not negative: add {_plain(name)} >= 0 to the rule", span)
+                    raise NotMonotone(
+                        f"multiplying by {_plain(name)} is monotone only if it is not negative: "
+                        f"add {_plain(name)} >= 0 to the rule",
+                        span,
+                    )
             if len(present) == 1 and None not in directions:
-                raise NotMonotone("a product of two values that change as the recursion goes on may not be monotone", span)
+                raise NotMonotone(
+                    "a product of two values that change as the recursion goes on may not be monotone", span
+                )
         elif functor == "/":
             if directions[1] is not None or not (isinstance(args[1], Const) and _is_positive(args[1])):
                 raise NotMonotone("dividing is monotone only by a positive constant", span)
@@ -206,7 +246,9 @@ class _RuleCheck:
     def _refuse_directed(self, term: Term, how: str, span: Span) -> None:
         for name in _term_names(term):
             if name in self.values:
-                raise NotMonotone(f"{_plain(name)}, which {self.values[name].value} as the recursion goes on, {how}", span)
+                raise NotMonotone(
+                    f"{_plain(name)}, which {self.values[name].value} as the recursion goes on, {how}", span
+                )
 
 
 def _kept_non_negative(literal: Literal) -> Iterator[str]:

@@ -22,7 +22,16 @@ from whence.lang.rewrite import rebuild
 from whence.lang.tree import Span
 
 MAX_ALTERNATIVES = 1000
-_NEGATED = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">", "match": "!match", "contains": "!contains"}
+_NEGATED = {
+    "=": "!=",
+    "!=": "=",
+    "<": ">=",
+    ">=": "<",
+    ">": "<=",
+    "<=": ">",
+    "match": "!match",
+    "contains": "!contains",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,11 +214,7 @@ def _extract(literal: tree.Formula, fresh: _Fresh, body: list[FlatLiteral]) -> t
         case tree.Constraint(op="=", left=tree.Aggregate() | tree.Call(name="range") as left, right=right):
             return (_literal_of(left, _extract_term(right, fresh, body), fresh, body, literal.span),)
         case tree.Constraint(left=left, right=right):
-            return (
-                replace(
-                    literal, left=_extract_term(left, fresh, body), right=_extract_term(right, fresh, body)
-                ),
-            )
+            return (replace(literal, left=_extract_term(left, fresh, body), right=_extract_term(right, fresh, body)),)
         case _:
             raise AssertionError(literal)
 
@@ -330,24 +335,34 @@ class _Scopes:
         if not any(isinstance(literal, FlatAggregate) for literal in body):
             return body
         named = set(variables(head)) | _plain_variables(body)
-        return self._resolve(body, named, frozenset())
+        body = self._bind_witnesses(body, named)
+        return self._resolve(body, named | _plain_variables(body), frozenset())
+
+    def _bind_witnesses(self, body: list[FlatLiteral], named: set[str]) -> list[FlatLiteral]:
+        """The body with literals that bind each witness, which is then a local variable of its aggregate."""
+        everything = bound_by(body)
+        result: list[FlatLiteral] = []
+        for index, literal in enumerate(body):
+            if isinstance(literal, FlatAggregate):
+                inner, outer = _inner_and_outer(literal, bound_by(body[:index] + body[index + 1 :]))
+                witnesses = sorted((inner - outer) & named - everything)
+                for witness in witnesses:
+                    result += self._witness(literal, witness, outer)
+                result.append(_rename_variables(literal, {name: self.fresh.name(name) for name in witnesses}))
+            else:
+                result.append(literal)
+        return result
 
     def _resolve(self, body: list[FlatLiteral], named: set[str], ambient: frozenset[str]) -> list[FlatLiteral]:
         """The body with each aggregate's variables sorted out; `named` are the names used beside the aggregates."""
-        everything = bound_by(body, ambient)
         result: list[FlatLiteral] = []
         for index, literal in enumerate(body):
             if not isinstance(literal, FlatAggregate):
                 result.append(literal)
                 continue
-            others = bound_by(body[:index] + body[index + 1 :], ambient)
-            inner = {name for each in literal.bodies for name in variables(each)} | set(variables(literal.value))
-            inside = set.union(*(bound_by(each) for each in literal.bodies)) if literal.bodies else set()
-            shadowed = set(variables(literal.value)) & inside
-            outer = frozenset((inner & others) - shadowed)
-            for witness in sorted((inner - outer) & named - everything):
-                result += self._witness(literal, witness, outer)
-            elsewhere = named | ambient | set(variables(tuple(body[:index] + body[index + 1 :])))
+            others = body[:index] + body[index + 1 :]
+            inner, outer = _inner_and_outer(literal, bound_by(others, ambient))
+            elsewhere = named | ambient | set(variables(tuple(others)))
             renaming = {name: self.fresh.name(name) for name in sorted((inner - outer) & elsewhere)}
             renamed = _rename_variables(literal, renaming)
             bodies = []
@@ -362,7 +377,7 @@ class _Scopes:
         source = _find_witness(aggregate, witness)
         if source is None or source.value is None:
             return []
-        inner = {name for name in variables(source.bodies)} | set(variables(source.value))
+        inner = set(variables(source.bodies)) | set(variables(source.value))
         if source is not aggregate and inner & (outer | _plain_variables(aggregate.bodies[0])) - {witness}:
             return []  # it depends on the aggregate around it: left unbound, and reported as such
         result: list[FlatLiteral] = []
@@ -375,6 +390,14 @@ class _Scopes:
         at_extreme = _rename_variables(source, {name: self.fresh.name(name) for name in sorted(inner - keep)})
         assert at_extreme.value is not None
         return [*result, *at_extreme.bodies[0], tree.Constraint("=", at_extreme.value, extreme, source.span)]
+
+
+def _inner_and_outer(aggregate: FlatAggregate, bound: set[str]) -> tuple[set[str], frozenset[str]]:
+    """The names inside an aggregate, and those of them that mean the variables bound around it."""
+    inner = {name for body in aggregate.bodies for name in variables(body)} | set(variables(aggregate.value))
+    inside = {name for body in aggregate.bodies for name in bound_by(body)}
+    shadowed = set(variables(aggregate.value)) & inside
+    return inner, frozenset((inner & bound) - shadowed)
 
 
 def _find_witness(aggregate: FlatAggregate, name: str) -> FlatAggregate | None:

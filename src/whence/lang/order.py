@@ -8,7 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Set
 
-from whence.lang.program import Aggregation, Any_, Apply, Atom, Comparison, Cons, Const, Generator, Literal, Make, Negation, Term, Var
+from whence.lang.program import (
+    Aggregation,
+    Anything,
+    Apply,
+    Atom,
+    Comparison,
+    Cons,
+    Const,
+    Generator,
+    Literal,
+    Make,
+    Negation,
+    Term,
+    Var,
+)
 
 
 def order_body(literals: list[Literal], bound: Set[str]) -> tuple[list[Literal], set[str]]:
@@ -44,14 +58,18 @@ def is_ready(literal: Literal, known: set[str]) -> bool:
     """Whether the literal can be evaluated with these variables bound."""
     match literal:
         case Atom(args=args):
-            if all(isinstance(arg, Var | Any_ | Const) for arg in args):
+            if all(isinstance(arg, Var | Anything | Const) for arg in args):
                 return True
             inside = known.union(name for arg in args for name in pattern_names(arg))
             return all(can_match(arg, inside) for arg in args)
         case Negation(atom=atom):
-            return all(_is_bound(arg, known) or isinstance(arg, Any_) or _only_wildcards(arg, known) for arg in atom.args)
+            return all(
+                _is_bound(arg, known) or isinstance(arg, Anything) or _only_wildcards(arg, known) for arg in atom.args
+            )
         case Comparison(op="=", left=left, right=right):
-            return (_is_bound(left, known) and can_match(right, known)) or (_is_bound(right, known) and can_match(left, known))
+            return (_is_bound(left, known) and can_match(right, known)) or (
+                _is_bound(right, known) and can_match(left, known)
+            )
         case Comparison(left=left, right=right):
             return _is_bound(left, known) and _is_bound(right, known)
         case Generator(target=target, args=args):
@@ -104,7 +122,7 @@ def _is_bound(term: Term, known: set[str]) -> bool:
             return name in known
         case Const():
             return True
-        case Any_():
+        case Anything():
             return False
         case Apply(args=args) | Make(args=args):
             return all(_is_bound(arg, known) for arg in args)

@@ -79,7 +79,9 @@ _READABLE = {
     "$END": "the end of the program",
 }
 _TERM_STARTS = frozenset("IDENT INT UNSIGNED FLOAT STRING WILDCARD".split())
-_TERM_ONLY = _TERM_STARTS | frozenset("QNAME IPV4 AGG_OP AGG_CALL NIL TRUE FALSE AS DOLLAR LSQB AT LPAR NOT_WORD".split())
+_TERM_ONLY = _TERM_STARTS | frozenset(
+    "QNAME IPV4 AGG_OP AGG_CALL NIL TRUE FALSE AS DOLLAR LSQB AT LPAR NOT_WORD".split()
+)
 _COMPARISONS = frozenset({"=", "==", ":=", "!=", "<", "<=", ">", ">="})
 _WORD = re.compile(r'"(?:\\.|[^"\\\n])*"|[A-Za-z0-9_?]+|:-|:=|<=|<:|>=|!=|==|\.[a-z]+|.')
 
@@ -87,7 +89,8 @@ _WORD = re.compile(r'"(?:\\.|[^"\\\n])*"|[A-Za-z0-9_?]+|:-|:=|<=|<:|>=|!=|==|\.[
 def _error_offset(error: UnexpectedInput, text: str) -> int:
     if isinstance(error, UnexpectedToken) and error.token.type == "$END":
         return len(text.rstrip())
-    return min(error.pos_in_stream or 0, len(text))
+    at: int | None = getattr(error, "pos_in_stream", None)
+    return len(text) if at is None else min(at, len(text))
 
 
 def _diagnose(error: UnexpectedInput, at: int, text: str) -> Diagnostic:

@@ -24,7 +24,7 @@ class Var:
 
 
 @dataclass(frozen=True, slots=True)
-class Any_:
+class Anything:
     """A value that does not matter. Only in atoms."""
 
     kind: Kind
@@ -63,7 +63,7 @@ class Cons:
     kind: Kind
 
 
-Term = Var | Any_ | Const | Apply | Make | Cons
+Term = Var | Anything | Const | Apply | Make | Cons
 
 # -- literals ---------------------------------------------------------------------------------------------------------
 

@@ -20,7 +20,8 @@ def rebuild(node: T, change: Callable[[Any], Any]) -> T:
     if not hasattr(node, "__dataclass_fields__"):
         return node
     changed = {}
-    for name in _parts(type(node)):
+    node_type: type = type(node)
+    for name in _parts(node_type):
         old = getattr(node, name)
         new = rebuild(old, change)
         if new is not old:

@@ -13,7 +13,20 @@ from dataclasses import dataclass
 from itertools import islice, product
 
 from whence.lang.graph import components
-from whence.lang.program import Aggregation, Apply, Atom, Comparison, Const, Literal, Negation, Relation, Rule, Subsumption, Term, Var
+from whence.lang.program import (
+    Aggregation,
+    Apply,
+    Atom,
+    Comparison,
+    Const,
+    Literal,
+    Negation,
+    Relation,
+    Rule,
+    Subsumption,
+    Term,
+    Var,
+)
 from whence.lang.types import NUMBER, UNSIGNED
 
 MAX_CHOICES = 2000
@@ -137,7 +150,10 @@ def linear(term: Term) -> tuple[str, int] | None:
             return name, 0
         case Const(value=int(value)):
             return "", value
-        case Apply(functor="+", args=(left, Const(value=int(value)))) | Apply(functor="+", args=(Const(value=int(value)), left)):
+        case (
+            Apply(functor="+", args=(left, Const(value=int(value))))
+            | Apply(functor="+", args=(Const(value=int(value)), left))
+        ):
             inner = linear(left)
             return None if inner is None else (inner[0], inner[1] + value)
         case Apply(functor="-", args=(left, Const(value=int(value)))):

@@ -50,11 +50,14 @@ def _reads(literal: Literal, strict: str | None) -> Iterator[tuple[str, str | No
 
 
 def stratify(
-    relations: Mapping[str, Relation], rules: Iterable[Rule], subsumptions: Iterable[Subsumption], found: list[Diagnostic]
+    relations: Mapping[str, Relation],
+    rules: Iterable[Rule],
+    subsumptions: Iterable[Subsumption],
+    found: list[Diagnostic],
 ) -> tuple[Stratum, ...]:
-    rules = tuple(rules)
     edges: dict[str, list[Dependency]] = {name: [] for name in relations}
-    for rule in (*rules, *subsumptions):
+    everything: list[Rule | Subsumption] = [*rules, *subsumptions]
+    for rule in everything:
         if rule.body:
             for dependency in dependencies(rule):
                 if dependency.head in edges and dependency.body in edges:
@@ -85,9 +88,18 @@ def _stratum(
     negations = [each for each in strict if each.strict == "negation"]
     if negations:
         first = negations[0]
-        advice = "negate a relation that does not depend on this one, or count stages in an argument so that each stage only negates earlier ones"
+        advice = (
+            "negate a relation that does not depend on this one, "
+            "or count stages in an argument so that each stage only negates earlier ones"
+        )
         found.append(
-            NegationCycle(first.span, relation=first.head, cycle=_cycle(first, internal), advice=advice, related=_notes(first, internal))
+            NegationCycle(
+                first.span,
+                relation=first.head,
+                cycle=_cycle(first, internal),
+                advice=advice,
+                related=_notes(first, internal),
+            )
         )
         return Stratum(component, recursive=True)
     try:
@@ -96,7 +108,11 @@ def _stratum(
         first = strict[0]
         found.append(
             AggregateCycle(
-                refusal.span, relation=first.head, cycle=_cycle(first, internal), reason=str(refusal), related=_notes(first, internal)
+                refusal.span,
+                relation=first.head,
+                cycle=_cycle(first, internal),
+                reason=str(refusal),
+                related=_notes(first, internal),
             )
         )
     return Stratum(component, recursive=True, monotone=True)

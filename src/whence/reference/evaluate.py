@@ -2,7 +2,8 @@
 
 How a stratum reaches its fixpoint depends on what is in it:
 
-- *plain*: apply all rules to what is there and add what they derive, until nothing is new;
+- *plain*: apply all rules to what is there and add what they derive, until nothing is new (after the first round, a rule
+  is applied only to combinations that hold a new tuple: the others were seen);
 - *converging* (recursive aggregates, subsumption): apply all rules to what is there and keep only what they derive, until
   that is what was there. Starting from nothing, monotone aggregates only improve, and a value that was improved on
   supports nothing any more;
@@ -16,13 +17,16 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
-from whence.lang.program import Program, Relation, Rule, Stratum
+from whence.lang.program import Atom, Const, Program, Relation, Rule, Stratum
+from whence.lang.tree import walk
 from whence.lang.types import Tuple, Value
 from whence.reference.solve import Solver
 from whence.reference.tables import Table
 
 OnRound = Callable[[str, int, int], None]
+Derived = tuple[Rule, Tuple]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +78,9 @@ class _Guard:
     derived: int = 0
 
     def derive(self, rule: Rule, row: Tuple) -> None:
-        self.last = (rule, row)
         self.derived += 1
+        if self.last is None or row not in self.tables[rule.head.relation].rows:
+            self.last = (rule, row)
         if self.limits.timeout is not None and self.derived % 256 == 0:
             self._check_time()
 
@@ -112,6 +117,11 @@ class _Run:
     solver: Solver
     guard: _Guard
 
+    @cached_property
+    def written(self) -> dict[Value, int]:
+        constants = (part.value for rule in self.program.rules for part in walk(rule) if isinstance(part, Const))
+        return {value: at for at, value in enumerate(dict.fromkeys(constants))}
+
     def stratum(self, stratum: Stratum) -> None:
         members = set(stratum.relations)
         rules = [rule for rule in self.program.rules if rule.head.relation in members]
@@ -125,47 +135,65 @@ class _Run:
     # -- plain
 
     def _plain(self, stratum: Stratum, rules: list[Rule]) -> None:
-        number = 0
-        while True:
+        self.guard.round(stratum, 1)
+        new = self._add(self._derive(rules), stratum)
+        number = 1
+        while stratum.recursive and any(new.values()) and not self._is_full(stratum):
             number += 1
             self.guard.round(stratum, number)
-            changed = self._apply(rules, lambda rule, row: True)
-            changed = any([self._close(self.program.relations[name]) for name in stratum.relations]) or changed
-            if not changed or not stratum.recursive or self._is_full(stratum):
-                return
+            # A rule instance without a tuple of the last round was there before: only the others need looking at.
+            derived = [
+                pair
+                for rule in rules
+                for atom in rule.body
+                if isinstance(atom, Atom) and new.get(atom.relation)
+                for pair in self._derive([rule], atom, new[atom.relation])
+            ]
+            new = self._add(derived, stratum)
 
-    def _apply(self, rules: list[Rule], wanted: Callable[[Rule, Tuple], bool]) -> bool:
-        """Adds what the rules derive from the current state. All of them see the same state."""
-        derived: list[tuple[Rule, Tuple]] = []
+    def _derive(self, rules: list[Rule], new_atom: Atom | None = None, new_rows: Iterable[Tuple] = ()) -> list[Derived]:
+        """What the rules derive from the current state, all of them from the same one."""
+        self.solver.new_atom, self.solver.new_rows = new_atom, Table(new_rows)
+        derived: list[Derived] = []
         for rule in rules:
             for row in self.solver.heads(rule):
                 self.guard.derive(rule, row)
-                if wanted(rule, row):
-                    derived.append((rule, row))
-        changed = False
+                derived.append((rule, row))
+        self.solver.new_atom = None
+        return derived
+
+    def _add(self, derived: list[Derived], stratum: Stratum) -> dict[str, set[Tuple]]:
+        """Adds tuples to their relations, as far as these take them; what is new in each relation."""
+        new: dict[str, set[Tuple]] = {name: set() for name in stratum.relations}
+        if any(self.program.relations[name].choices for name in stratum.relations):
+            derived = sorted(derived, key=self._choice_order)
         for rule, row in derived:
             relation = self.program.relations[rule.head.relation]
             if self._is_free(relation, row) and self.solver.tables[relation.name].add(row):
-                changed = True
+                new[relation.name].add(row)
                 self.guard.last = (rule, row)
-        return changed
+        for name in stratum.relations:
+            new[name] |= self._close(self.program.relations[name])
+        return new
+
+    def _choice_order(self, derived: Derived) -> list[tuple[int, str]]:
+        """Which tuple a choice prefers: values written in the program first, in the order they are written."""
+        return [(self.written.get(value, len(self.written)), repr(value)) for value in derived[1]]
 
     def _is_full(self, stratum: Stratum) -> bool:
-        return any(
-            limit is not None and len(self.solver.tables[name]) >= limit
-            for name in stratum.relations
-            if (limit := self.program.relations[name].limit) is not None
-        )
+        """Whether a relation has reached the size at which `.limitsize` ends the recursion."""
+        limits = ((name, self.program.relations[name].limit) for name in stratum.relations)
+        return any(limit is not None and len(self.solver.tables[name]) >= limit for name, limit in limits)
 
     def _is_free(self, relation: Relation, row: Tuple) -> bool:
         """Whether the choice domains of the relation have room for the row."""
         table = self.solver.tables[relation.name]
         return all(not table.lookup(keys, tuple(row[key] for key in keys)) for keys in relation.choices)
 
-    def _close(self, relation: Relation) -> bool:
-        """Makes an equivalence relation reflexive, symmetric and transitive; whether that added anything."""
+    def _close(self, relation: Relation) -> set[Tuple]:
+        """Makes an equivalence relation reflexive, symmetric and transitive; what that added."""
         if not relation.equivalence:
-            return False
+            return set()
         table = self.solver.tables[relation.name]
         class_of: dict[Value, set[Value]] = {}
         for left, right in table.rows:
@@ -174,10 +202,10 @@ class _Run:
                 one |= other
                 for member in other:
                     class_of[member] = one
-        closed = {(left, right) for left, members in class_of.items() for right in members}
-        changed = closed != table.rows
+        closed: set[Tuple] = {(left, right) for left, members in class_of.items() for right in members}
+        added = closed - table.rows
         table.replace(closed)
-        return changed
+        return added
 
     # -- converging
 
@@ -192,8 +220,7 @@ class _Run:
             following = {name: set(rows) for name, rows in base.items()}
             for rule in rules:
                 for row in self.solver.heads(rule):
-                    if row not in self.solver.tables[rule.head.relation].rows:
-                        self.guard.derive(rule, row)
+                    self.guard.derive(rule, row)
                     following[rule.head.relation].add(row)
             before = {name: self.solver.tables[name].rows for name in stratum.relations}
             for name, rows in following.items():
@@ -248,5 +275,6 @@ class _Run:
                 while changed:
                     number += 1
                     self.guard.round(stratum, number)
-                    changed = self._apply(members, lambda rule, row: stage_of(rule, row) == stage)  # noqa: B023
+                    derived = [pair for pair in self._derive(members) if stage_of(*pair) == stage]
+                    changed = any(self._add(derived, stratum).values())
             done = stage  # type: ignore[assignment]

@@ -15,7 +15,7 @@ from whence.lang.functors import Undefined, cast, implementation, matches, solut
 from whence.lang.order import names_in
 from whence.lang.program import (
     Aggregation,
-    Any_,
+    Anything,
     Apply,
     Atom,
     Comparison,
@@ -45,6 +45,34 @@ class FunctionError(Exception):
     """A registered Python function failed, or returned something that its declaration rules out."""
 
 
+@dataclass(frozen=True, slots=True)
+class Access:
+    """How an atom is matched, the same at every visit since bodies are in a fixed order.
+
+    `columns` hold values known before, those of `key`; `variables` are bound here; `patterns` are taken apart, functors last.
+    """
+
+    columns: tuple[int, ...]
+    key: tuple[Term, ...]
+    variables: tuple[tuple[str, int], ...]
+    patterns: tuple[tuple[Term, int], ...]
+
+    @classmethod
+    def of(cls, atom: Atom, environment: Environment) -> Access:
+        known = [at for at, arg in enumerate(atom.args) if is_known(arg, environment)]
+        variables: dict[str, int] = {}
+        patterns: list[tuple[Term, int]] = []
+        for at, arg in enumerate(atom.args):
+            if at in known or isinstance(arg, Anything):
+                continue
+            if isinstance(arg, Var) and arg.name not in variables:
+                variables[arg.name] = at
+            else:
+                patterns.append((arg, at))
+        patterns.sort(key=lambda pattern: isinstance(pattern[0], Apply))
+        return cls(tuple(known), tuple(atom.args[at] for at in known), tuple(variables.items()), tuple(patterns))
+
+
 @dataclass
 class Solver:
     """`tables` is the current state; `rule` is the rule being evaluated, for messages and counters."""
@@ -54,7 +82,11 @@ class Solver:
     rule: Rule | Subsumption | None = None
     counters: dict[object, int] = field(default_factory=dict)
     warned: set[tuple[str, str]] = field(default_factory=set)
+    accesses: dict[int, Access] = field(default_factory=dict)
     non_negative_sums: bool = False
+    # One atom of the rule may be made to see new rows only.
+    new_atom: Atom | None = None
+    new_rows: Table = field(default_factory=Table)
 
     def heads(self, rule: Rule) -> Iterator[Tuple]:
         """Every head tuple that the rule derives from the current state, possibly several times."""
@@ -87,7 +119,7 @@ class Solver:
                     yield from self._compare(literal, environment)
                 case Generator(target=target, args=args):
                     bounds = [self.value(arg, environment) for arg in args]
-                    for number in solutions_of_range(args[0].kind, *bounds):  # type: ignore[arg-type]
+                    for number in solutions_of_range(*bounds):  # type: ignore[arg-type]
                         yield from self._match(target, number, environment)
                 case Aggregation(target=target):
                     result = self._aggregate(literal, environment)
@@ -97,12 +129,26 @@ class Solver:
             self._warn(reason)
 
     def _match_atom(self, atom: Atom, environment: Environment) -> Iterator[Environment]:
-        known = [at for at, arg in enumerate(atom.args) if self._is_known(arg, environment)]
-        key = tuple(self.value(atom.args[at], environment) for at in known)
-        # Arguments inside which a functor waits for variables of the same atom come last.
-        rest = sorted((at for at in range(len(atom.args)) if at not in known), key=lambda at: isinstance(atom.args[at], Apply))
-        for row in self.tables[atom.relation].lookup(tuple(known), key):
-            yield from self._match_all([(atom.args[at], row[at]) for at in rest], environment)
+        access = self.accesses.get(id(atom))
+        if access is None:
+            access = self.accesses[id(atom)] = Access.of(atom, environment)
+        key = tuple([self.value(arg, environment) for arg in access.key])
+        table = self.new_rows if atom is self.new_atom else self.tables[atom.relation]
+        rows = table.lookup(access.columns, key)
+        if not access.patterns:
+            if not access.variables:
+                if rows:
+                    yield environment
+                return
+            for row in rows:
+                extended = dict(environment)
+                for name, column in access.variables:
+                    extended[name] = row[column]
+                yield extended
+            return
+        for row in rows:
+            extended = {**environment, **{name: row[column] for name, column in access.variables}}
+            yield from self._match_all([(term, row[column]) for term, column in access.patterns], extended)
 
     def _match_all(self, pairs: list[tuple[Term, Value]], environment: Environment) -> Iterator[Environment]:
         if not pairs:
@@ -120,7 +166,7 @@ class Solver:
                     yield {**environment, name: value}
                 elif environment[name] == value:
                     yield environment
-            case Any_():
+            case Anything():
                 yield environment
             case Make(args=args, kind=AdtKind(), branch=branch):
                 if isinstance(value, Variant) and value.branch == branch:
@@ -138,7 +184,7 @@ class Solver:
 
     def _compare(self, literal: Comparison, environment: Environment) -> Iterator[Environment]:
         if literal.op == "=":
-            left_known = self._is_known(literal.left, environment)
+            left_known = is_known(literal.left, environment)
             known, pattern = (literal.left, literal.right) if left_known else (literal.right, literal.left)
             yield from self._match(pattern, self.value(known, environment), environment)
         elif holds(literal.op, self.value(literal.left, environment), self.value(literal.right, environment)):
@@ -165,11 +211,6 @@ class Solver:
 
     # -- terms
 
-    def _is_known(self, term: Term, environment: Environment) -> bool:
-        if isinstance(term, Var):
-            return term.name in environment
-        return not _has_wildcard(term) and all(name in environment for name in names_in(term))
-
     def value(self, term: Term, environment: Environment) -> Value:
         match term:
             case Var(name=name):
@@ -187,7 +228,7 @@ class Solver:
                 return self._count(term, environment)
             case Apply(functor=functor, args=args, kind=kind):
                 return self._apply(functor, args, [self.value(arg, environment) for arg in args], kind)
-            case Any_():
+            case Anything():
                 raise AssertionError("a wildcard has no value")
 
     def _apply(self, functor: str, args: tuple[Term, ...], values: list[Value], kind: Kind) -> Value:
@@ -235,9 +276,16 @@ class Solver:
         return f"{place.file.name}:{place.line}: rule {self.rule.name}"
 
 
+def is_known(term: Term, environment: Environment) -> bool:
+    """Whether the term has a value: no wildcard in it, and every variable bound."""
+    if isinstance(term, Var):
+        return term.name in environment
+    return not _has_wildcard(term) and all(name in environment for name in names_in(term))
+
+
 def _has_wildcard(term: Term) -> bool:
     match term:
-        case Any_():
+        case Anything():
             return True
         case Apply(args=args) | Make(args=args):
             return any(_has_wildcard(arg) for arg in args)

@@ -79,9 +79,7 @@ def closure_of_random(name):
     write_random_edges(ROOT / name / "facts" / "edge.facts")
     edges = facts(name, "edge")
     cyclic = [
-        c
-        for c in nx.strongly_connected_components(graph(edges))
-        if len(c) > 1 or any((x, x) in edges for x in c)
+        c for c in nx.strongly_connected_components(graph(edges)) if len(c) > 1 or any((x, x) in edges for x in c)
     ]
     same = {pair for c in cyclic for pair in itertools.product(c, repeat=2)}
     return {"path": closure(edges), "sameScc": same}
@@ -215,13 +213,7 @@ def linked_paths(name):
 
 @case("strings/build_in_recursion")
 def words(name):
-    return {
-        "word": {
-            ("".join(letters),)
-            for length in range(4)
-            for letters in itertools.product("ab", repeat=length)
-        }
-    }
+    return {"word": {("".join(letters),) for length in range(4) for letters in itertools.product("ab", repeat=length)}}
 
 
 @case("strings/split_characters")
@@ -263,13 +255,7 @@ def shortest_path(name):
 @case("subsumption/pareto_front")
 def pareto_front(name):
     offers = set(facts(name, "offer"))
-    return {
-        "front": {
-            (p, t)
-            for p, t in offers
-            if not any(q <= p and u <= t and (q, u) != (p, t) for q, u in offers)
-        }
-    }
+    return {"front": {(p, t) for p, t in offers if not any(q <= p and u <= t and (q, u) != (p, t) for q, u in offers)}}
 
 
 @case("inline_magic/magic")

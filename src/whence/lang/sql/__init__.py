@@ -7,7 +7,7 @@ sets of rows without nulls: `SELECT` is `SELECT DISTINCT`, `UNION ALL` is `UNION
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 
 from whence.lang import tree
@@ -17,17 +17,16 @@ from whence.lang.sql.column_types import ColumnTypes, infer
 from whence.lang.sql.conversions import convert
 from whence.lang.sql.finish import rule
 from whence.lang.sql.inline import inline
+from whence.lang.sql.nodes import Functions
 from whence.lang.sql.parse import Statement, parse
 from whence.lang.sql.relations import Catalog, Relation, legal, unique
 from whence.lang.sql.statements import Statements
 from whence.lang.tree import Span
 
-_NO_FUNCTIONS: Mapping[str, Callable[..., object]] = MappingProxyType({})
+_NO_FUNCTIONS: Functions = MappingProxyType({})
 
 
-def translate(
-    source: Source, functions: Mapping[str, Callable[..., object]] = _NO_FUNCTIONS
-) -> tuple[tree.Module, list[Diagnostic]]:
+def translate(source: Source, functions: Functions = _NO_FUNCTIONS) -> tuple[tree.Module, list[Diagnostic]]:
     """The program that SQL text stands for, and everything that is wrong with the text."""
     statements, found = parse(source.text, functions)
     try:
@@ -39,7 +38,7 @@ def translate(
     return module, [*found, *catalog.found]
 
 
-def _read(statements: list[Statement], functions: Mapping[str, Callable[..., object]]) -> Catalog:
+def _read(statements: list[Statement], functions: Functions) -> Catalog:
     catalog = Catalog()
     reader = Statements(catalog, functions)
     for statement in statements:
@@ -73,10 +72,12 @@ def _reached(start: str, uses: Mapping[str, set[str]]) -> set[str]:
 def _module(catalog: Catalog) -> tree.Module:
     types = infer(catalog.relations, catalog.drafts, catalog.functors)
     helpers = {relation.name for relation in catalog.relations if relation.inlinable}
-    rules = inline([rule(convert(draft, types)) for draft in catalog.drafts], helpers)
+    rules: dict[str, list[tree.Statement]] = {}
+    for each in inline([rule(convert(draft, types), types) for draft in catalog.drafts], helpers):
+        rules.setdefault(each.heads[0].relation, []).append(each)
     statements: list[tree.Statement] = list(catalog.functors.values())
     for relation in _in_order(catalog):
-        own = [each for each in rules if each.heads[0].relation == relation.name]
+        own = rules.get(relation.name, [])
         if relation.inlinable and not own:
             continue
         statements.extend(_declaration(relation, types))

@@ -93,7 +93,7 @@ class ColumnTypes:
         return kind
 
 
-def infer(relations: Iterable[Relation], drafts: list[Draft], functors: Mapping[str, tree.FunctorDecl]) -> ColumnTypes:
+def infer(relations: list[Relation], drafts: list[Draft], functors: Mapping[str, tree.FunctorDecl]) -> ColumnTypes:
     columns: dict[str, list[str | None]] = {}
     for relation in relations:
         width = len(relation.outer) + (0 if relation.existential else len(relation.columns or ()))
@@ -114,4 +114,18 @@ def infer(relations: Iterable[Relation], drafts: list[Draft], functors: Mapping[
             break
     for own in columns.values():
         own[:] = ["number" if kind == _INTEGER else kind for kind in own]
+    _widen(types, drafts, {relation.name for relation in relations if relation.inlinable})
     return types
+
+
+def _widen(types: ColumnTypes, drafts: list[Draft], subqueries: set[str]) -> None:
+    """Makes floats of the integers of a subquery in which floats are looked up."""
+    for draft in drafts:
+        env = types.variables(draft)
+        atoms = [node for formula in draft.body for node in tree.walk(formula) if isinstance(node, tree.Atom)]
+        for atom in atoms:
+            if atom.relation in subqueries:
+                own = types.columns[atom.relation]
+                for at, arg in enumerate(atom.args[: len(own)]):
+                    if own[at] in ("number", "unsigned") and types.of(arg, env) == "float":
+                        own[at] = "float"

@@ -13,9 +13,10 @@ from sqlglot import exp
 
 from whence.lang import tree
 from whence.lang.diagnostics import SqlShape
-from whence.lang.sql.formulas import conjunction, disjunction
+from whence.lang.sql.formulas import conjunction, counted, disjunction
+from whence.lang.sql.nodes import inner
 from whence.lang.sql.parse import span_of
-from whence.lang.sql.terms import Terms, inner
+from whence.lang.sql.terms import Terms
 
 # Each comparison with its negation.
 _COMPARISONS: Mapping[type[exp.Expr], tuple[str, str]] = {
@@ -47,8 +48,10 @@ class Conditions(Terms):
         if isinstance(node, exp.Boolean):
             return tree.Truth(bool(node.this) is positive, span_of(node))
         if type(node) in _COMPARISONS:
+            self.check_parts(node)
             return self._comparison(node, positive=positive)
         if type(node) in self._TESTS:
+            self.check_parts(node)
             return self._TESTS[type(node)](self, node, positive)
         return self._refused(node)
 
@@ -75,7 +78,7 @@ class Conditions(Terms):
         self, node: exp.Expr, left: list[tree.Term], right: list[tree.Term], *, positive: bool
     ) -> tree.Formula:
         if len(left) != len(right):
-            problem = f"{len(left)} values are compared with {len(right)}"
+            problem = f"a row of {counted(len(left), 'value')} is compared with one of {len(right)}"
             self.scope.found.append(SqlShape(span_of(node), problem=problem, advice="give both sides as many"))
             return _NOWHERE
         op, join = ("=", conjunction) if positive else ("!=", disjunction)
@@ -102,7 +105,8 @@ class Conditions(Terms):
     def _in_query(self, node: exp.Expr, query: exp.Expr, left: list[tree.Term], *, positive: bool) -> tree.Formula:
         relation = self.queries.subquery(query, self.scope, "among")
         if relation.columns is not None and len(relation.columns) != len(left):
-            problem = f"{len(left)} values are looked up in a subquery of {len(relation.columns)} columns"
+            columns = counted(len(relation.columns), "column")
+            problem = f"{counted(len(left), 'value')} cannot be looked up in a subquery of {columns}"
             self.scope.found.append(SqlShape(span_of(node), problem=problem, advice="select as many columns as values"))
         atom = relation.atom(left, span_of(node))
         return atom if positive else tree.Not(atom, atom.span)
@@ -123,7 +127,7 @@ class Conditions(Terms):
             return _NOWHERE
         regex = tree.String(_regex(pattern.name, escape), span_of(pattern))
         match = tree.Constraint("match", regex, self.term(like.this), span_of(node))
-        return match if positive else tree.Not(match, match.span)
+        return match if positive is not bool(like.args.get("negate")) else tree.Not(match, match.span)
 
     def _null_test(self, node: exp.Expr, positive: bool) -> tree.Formula:  # noqa: ARG002
         word = "IS NULL" if isinstance(node.expression, exp.Null) else "IS"

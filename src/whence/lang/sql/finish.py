@@ -12,14 +12,15 @@ from dataclasses import replace
 
 from whence.lang import tree
 from whence.lang.rewrite import rebuild
+from whence.lang.sql.column_types import ColumnTypes
 from whence.lang.sql.formulas import conjunction, conjuncts, equation, rename, variables
 from whence.lang.sql.relations import Draft, Names
 
 
-def rule(draft: Draft) -> tree.Rule:
+def rule(draft: Draft, types: ColumnTypes) -> tree.Rule:
     head, body = draft.head, [part for formula in draft.body for part in conjuncts(formula)]
     body = _bind(head, body, draft)
-    head, body = _unify(head, body)
+    head, body = _unify(head, body, types.variables(draft))
     body = [_unify_in_aggregate(formula, head, body) for formula in body]
     head, body = _hide(head, body)
     formula = conjunction(body)
@@ -65,17 +66,25 @@ def _has_value(term: tree.Term, bound: set[str]) -> bool:
 # -- equal variables --------------------------------------------------------------------------------------------------
 
 
-def _unify(head: tree.Atom, body: list[tree.Formula]) -> tuple[tree.Atom, list[tree.Formula]]:
+def _unify(
+    head: tree.Atom, body: list[tree.Formula], types: Mapping[str, str | None]
+) -> tuple[tree.Atom, list[tree.Formula]]:
     # The variable that comes first in an atom stays: it has the plainest name.
     atoms = variables(tuple(formula for formula in body if isinstance(formula, tree.Atom)))
     rank = {name: at for at, name in enumerate(dict.fromkeys([*atoms, *variables(tuple(body))]))}
     names: dict[str, tree.Variable] = {}
-    for pair in filter(None, map(equation, body)):
+    kept_body: list[tree.Formula] = []
+    for formula in body:
+        pair = equation(formula)
+        # Variables of two types cannot be one: the equation stays, and its place is where the checks report it.
+        if pair is None or len({types.get(variable.name) for variable in pair} - {None}) > 1:
+            kept_body.append(formula)
+            continue
         kept, gone = sorted((_final(variable, names) for variable in pair), key=lambda variable: rank[variable.name])
         if kept.name != gone.name:
             names[gone.name] = kept
     final = {name: _final(variable, names) for name, variable in names.items()}
-    return rename(head, final), [rename(formula, final) for formula in body if equation(formula) is None]
+    return rename(head, final), [rename(formula, final) for formula in kept_body]
 
 
 def _final(variable: tree.Variable, names: Mapping[str, tree.Variable]) -> tree.Variable:
@@ -101,6 +110,8 @@ def _unify_in_aggregate(formula: tree.Formula, head: tree.Atom, body: list[tree.
                 continue
             gone = own[-1]
             kept = pair[0] if gone.name == pair[1].name else pair[1]
+            if kept.name in outside and gone.name in variables(aggregate.target):
+                continue
             rest = conjunction(other for index, other in enumerate(items) if index != at)
             aggregate = rename(replace(aggregate, body=rest), {gone.name: kept})
             changed = True

@@ -1,4 +1,4 @@
-"""Small operations on formulas."""
+"""Small operations on formulas and on words about them."""
 
 from __future__ import annotations
 
@@ -46,10 +46,21 @@ def equation(formula: tree.Formula) -> tuple[tree.Variable, tree.Variable] | Non
     return (left, right) if isinstance(left, tree.Variable) and isinstance(right, tree.Variable) else None
 
 
+def counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' * (number != 1)}"
+
+
 def variables(node: object) -> list[str]:
     """The names of the variables in the node, as often as they occur."""
     return [part.name for part in tree.walk(node) if isinstance(part, tree.Variable)]
 
 
-def rename(node: T, names: Mapping[str, tree.Term]) -> T:
-    return rebuild(node, lambda part: names.get(part.name, part) if isinstance(part, tree.Variable) else part)
+def rename(node: T, names: Mapping[str, tree.Variable]) -> T:
+    """The node with other variables; each keeps its place in the text."""
+
+    def change(part: object) -> object:
+        if isinstance(part, tree.Variable) and part.name in names:
+            return tree.Variable(names[part.name].name, part.span)
+        return part
+
+    return rebuild(node, change)

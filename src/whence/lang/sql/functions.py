@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from whence.lang import tree
+from whence.lang.sql.formulas import counted
 
 AGGREGATES: Mapping[str, str] = {"COUNT": "count", "SUM": "sum", "MIN": "min", "MAX": "max", "AVG": "mean"}
 
@@ -37,7 +38,7 @@ class Builtin:
     def arity(self) -> str:
         if self.most is None:
             return f"{self.least} or more arguments"
-        return f"{self.least} argument{'s' * (self.least != 1)}" if self.least == self.most else "2 or 3 arguments"
+        return counted(self.least, "argument") if self.least == self.most else f"{self.least} or {self.most} arguments"
 
     def takes(self, count: int) -> bool:
         return self.least <= count and (self.most is None or count <= self.most)

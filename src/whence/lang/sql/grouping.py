@@ -7,7 +7,6 @@ copy of the query's; otherwise a helper holds them. `count(DISTINCT x)` has a he
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from sqlglot import exp
@@ -17,29 +16,15 @@ from whence.lang.diagnostics import SqlShape, SqlUnsupported
 from whence.lang.sql.conditions import Conditions
 from whence.lang.sql.formulas import conjunction, conjuncts, equation, rename, variables
 from whence.lang.sql.functions import AGGREGATES
+from whence.lang.sql.nodes import aggregates_in, inner
 from whence.lang.sql.parse import span_of
 from whence.lang.sql.relations import Draft, Relation
 from whence.lang.sql.scope import Scope
 from whence.lang.sql.select_list import Column
-from whence.lang.sql.terms import Subqueries, inner, is_aggregate
+from whence.lang.sql.terms import Subqueries
 
 # These give the same for a set of values as for a bag of them.
 _SET_LIKE = frozenset({"min", "max"})
-
-
-def aggregates_in(node: exp.Expr, functions: Mapping[str, object]) -> list[exp.Expr]:
-    """The aggregates of the query itself, each with its FILTER, without those of its subqueries."""
-    found: list[exp.Expr] = []
-    for part in node.walk(prune=lambda part: isinstance(part, exp.Query | exp.Window) or is_aggregate(part, functions)):
-        if is_aggregate(part, functions) and not isinstance(part.parent, exp.Window):
-            found.append(part.parent if isinstance(part.parent, exp.Filter) else part)
-    return found
-
-
-def is_grouped(select: exp.Select, functions: Mapping[str, object]) -> bool:
-    if select.args.get("group") is not None or select.args.get("having") is not None:
-        return True
-    return any(aggregates_in(item, functions) for item in select.expressions)
 
 
 @dataclass
@@ -64,11 +49,12 @@ class Grouping:
         self._items = items
         self._keys: list[tuple[exp.Expr, tree.Term]] = []
         self._originals_free = True
+        self._broken = False
 
     def translate(self) -> tuple[Conditions, list[tree.Formula]]:
         """What translates the SELECT list, and the body of the rule so far: groups, aggregates and HAVING."""
         before = Conditions(self._scope, self._queries)
-        group, having = self._select.args.get("group"), self._select.args.get("having")
+        group, having = self._select.args.get("group"), self._having()
         key_nodes = self._key_nodes(group) if group is not None else []
         self._keys = [(inner(node), before.term(node)) for node in key_nodes]
         calls = [self._call(node) for node in self._aggregate_nodes(having)]
@@ -81,11 +67,15 @@ class Grouping:
             result, aggregate = self._aggregate(call, rows, keys)
             body.append(tree.Constraint("=", result, aggregate, span_of(call.node)))
             known.append((call.node, result))
-        self._scope.grouped = self._usable(keys)
+        self._scope.grouped = None if self._broken else self._usable(keys)
         after = Conditions(self._scope, self._queries, known)
         if having is not None:
-            body.append(after.condition(having.this))
+            body.append(after.condition(having))
         return after, body
+
+    def _having(self) -> exp.Expr | None:
+        having = self._select.args.get("having")
+        return None if having is None else having.this.transform(self._aliased)
 
     # -- keys
 
@@ -102,6 +92,7 @@ class Grouping:
         return nodes
 
     def _refuse(self, node: exp.Expr, feature: str) -> None:
+        self._broken = True
         advice = "write one query for each grouping, and UNION them"
         self._scope.found.append(SqlUnsupported(span_of(node), feature=feature, advice=advice))
 
@@ -114,6 +105,10 @@ class Grouping:
                 return self._items[position - 1].node
             problem = f"GROUP BY {node.name} names no column of the SELECT list"
             self._scope.found.append(SqlShape(span_of(node), problem=problem, advice="write the column itself"))
+            self._broken = True
+        return self._aliased(node)
+
+    def _aliased(self, node: exp.Expr) -> exp.Expr:
         if isinstance(node, exp.Column) and node.args.get("table") is None and not self._is_column(node.name):
             for item in self._items:
                 if item.variable is None and item.name.lower() == node.name.lower():
@@ -205,7 +200,7 @@ class Grouping:
     def _aggregate_nodes(self, having: exp.Expr | None) -> list[exp.Expr]:
         roots = [item.node for item in self._items if item.variable is None]
         if having is not None:
-            roots.append(having.this)
+            roots.append(having)
         nodes: list[exp.Expr] = []
         for root in roots:
             nodes.extend(node for node in aggregates_in(root, self._queries.functions) if node not in nodes)
@@ -250,10 +245,18 @@ class Grouping:
             if not (isinstance(own, tree.Variable) and own.name in kept):
                 body.append(tree.Constraint("=", rename(own, copy), key))
         target = rename(args[0], copy) if args and call.op != "count" else None
+        if target is not None and any(name in kept or name in self._outer for name in variables(target)):
+            # The variables of a target are the aggregate's own, whatever they are outside.
+            value = names.fresh("value")
+            body.append(tree.Constraint("=", value, target, target.span))
+            target = value
         if target is None and call.op != "count":
             target = tree.Number(0)
         sources = [term.name for term in call.args if isinstance(term, tree.Variable)]
-        result = names.fresh("_".join([_name(call).lower(), *(sources[:1] or ["value" if call.args else "rows"])]))
+        result = names.fresh(
+            "_".join([_name(call).lower(), *(sources[:1] or ["value" if call.args else "rows"])]),
+            span=span_of(call.node),
+        )
         return result, tree.Aggregate(call.op, target, conjunction(body), span_of(call.node))
 
     def _own_rows(

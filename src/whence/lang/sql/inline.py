@@ -44,9 +44,11 @@ def _restates_an_atom(rule: tree.Rule) -> bool:
     head, body = rule.heads[0], rule.body
     if not isinstance(body, tree.Atom) or body.relation == head.relation:
         return False
-    names = [arg.name for arg in head.args if isinstance(arg, tree.Variable)]
-    plain = tree.Variable | tree.Wildcard | tree.Number | tree.String
-    return len(set(names)) == len(head.args) and all(isinstance(arg, plain) for arg in body.args)
+    names = {arg.name for arg in head.args if isinstance(arg, tree.Variable)}
+    plain = tree.Wildcard | tree.Number | tree.String
+    # A variable of the body alone, as in r(x, x), would be caught or unbound at the place of use.
+    known = all(arg.name in names if isinstance(arg, tree.Variable) else isinstance(arg, plain) for arg in body.args)
+    return known and len(names) == len(head.args)
 
 
 def _is_exact(rule: tree.Rule) -> bool:

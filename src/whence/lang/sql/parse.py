@@ -36,7 +36,7 @@ class Statement:
 
 class _SyntaxAt(ParseError):
     def __init__(self, message: str, token: Token | None, *, at_end: bool) -> None:
-        super().__init__(message)
+        super().__init__(message, errors=[{}])  # sqlglot writes into the first one
         self.token = token
         self.at_end = at_end
 
@@ -44,6 +44,12 @@ class _SyntaxAt(ParseError):
 class _Parser(Parser):
     FUNCTIONS = {}  # noqa: RUF012
     NO_PAREN_FUNCTIONS = {}  # noqa: RUF012
+    PRIMARY_PARSERS = {  # noqa: RUF012
+        **Parser.PRIMARY_PARSERS,
+        TokenType.NULL: lambda _, token: exp.Null().update_positions(token),
+        TokenType.TRUE: lambda _, token: exp.Boolean(this=True).update_positions(token),
+        TokenType.FALSE: lambda _, token: exp.Boolean(this=False).update_positions(token),
+    }
 
     def raise_error(self, message: str, token: Token | None = None) -> None:
         raise _SyntaxAt(message, token or self._curr or self._prev or None, at_end=not (token or self._curr))

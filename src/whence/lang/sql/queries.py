@@ -6,14 +6,16 @@ over two helpers. A subquery defines a helper whose first columns are the variab
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from sqlglot import exp
 
 from whence.lang import tree
 from whence.lang.diagnostics import SqlShape, SqlUnsupported
 from whence.lang.sql.conditions import Conditions
-from whence.lang.sql.grouping import Grouping, is_grouped
+from whence.lang.sql.formulas import counted
+from whence.lang.sql.grouping import Grouping
+from whence.lang.sql.nodes import Functions, has_aggregates
 from whence.lang.sql.parse import span_of
 from whence.lang.sql.relations import Catalog, Draft, Env, Names, Relation, State, unique
 from whence.lang.sql.scope import Scope
@@ -39,7 +41,7 @@ _PARENTHESES = frozenset("this alias with_".split())
 
 
 class Queries:
-    def __init__(self, catalog: Catalog, functions: Mapping[str, Callable[..., object]]) -> None:
+    def __init__(self, catalog: Catalog, functions: Functions) -> None:
         self.catalog = catalog
         self.functions = functions
         self.root = Env(catalog.globals)
@@ -50,6 +52,10 @@ class Queries:
         """Makes the rules of a view or of a query of WITH, unless that has been done."""
         if relation.state is not State.NEW or relation.query is None:
             return
+        merged = _own_definition(relation.query, relation) if relation.owner is None else None
+        if merged is not None:
+            self.with_names(relation.query, relation, self.root, merged)
+            return
         relation.state = State.OPEN
         self.define(relation.query, relation, relation.env or self.root, None)
         relation.state = State.DONE
@@ -59,11 +65,12 @@ class Queries:
         if relation.columns is None:
             self.translate(relation)
         if relation.columns is None and relation.state is State.OPEN:
+            name = relation.name.rpartition(".")[2]
             self.catalog.found.append(
                 SqlShape(
                     span_of(node),
-                    problem=f"the columns of {relation.name} depend on themselves",
-                    advice=f"list them: {relation.name}(a, b)",
+                    problem=f"the columns of {name} depend on themselves",
+                    advice=f"list them: {name}(a, b)",
                 )
             )
         return relation.columns
@@ -179,7 +186,8 @@ class Queries:
         if where is not None:
             body.append(conditions.condition(where.this))
         items = expand(select, scope)
-        if is_grouped(select, self.functions):
+        clauses = (select.args.get("group"), select.args.get("having"))
+        if any(clause is not None for clause in clauses) or has_aggregates(select, self.functions):
             conditions, body = Grouping(self, scope, body, select, items).translate()
         if any(item.columns is None for item in scope.items) and any(map(is_star, select.expressions)):
             return
@@ -206,7 +214,8 @@ class Queries:
                 relation.columns.append(unique(name, relation.columns))
         elif len(relation.columns) != len(values):
             if relation.listed:
-                problem = f"{relation.name} lists {len(relation.columns)} columns, but its query has {len(values)}"
+                listed = counted(len(relation.columns), "column")
+                problem = f"{relation.name} lists {listed}, but its query has {len(values)}"
                 advice = "list as many columns as the query selects"
                 self.catalog.found.append(SqlShape(span_of(node), problem=problem, advice=advice))
             else:
@@ -216,7 +225,7 @@ class Queries:
     # -- what is refused
 
     def _different_widths(self, node: exp.Expr, word: str, left: int, right: int) -> None:
-        problem = f"the branches of {word} have {left} and {right} columns"
+        problem = f"the branches of {word} have {left} and {counted(right, 'column')}"
         self.catalog.found.append(SqlShape(span_of(node), problem=problem, advice="select as many columns in each"))
 
     def _refuse(self, node: exp.Expr, feature: str, advice: str) -> None:
@@ -228,3 +237,21 @@ class Queries:
                 feature, advice = _CLAUSES.get(clause, (clause.strip("_").upper(), ""))
                 place = value[0] if isinstance(value, list) else value
                 self._refuse(place if isinstance(place, exp.Expr) else node, feature, advice)
+
+
+def _own_definition(query: exp.Expr, relation: Relation) -> str | None:
+    """The name of the view, if its query is `WITH view AS (…) SELECT * FROM view`: then the two are one relation."""
+    with_, from_ = query.args.get("with_"), query.args.get("from_")
+    if with_ is None or from_ is None or not isinstance(query, exp.Select):
+        return None
+    name = relation.name.lower()
+    parts = {clause for clause, value in query.args.items() if value}
+    cte = next((each for each in with_.expressions if each.alias.lower() == name), None)
+    if cte is None or parts != {"with_", "from_", "expressions"} or from_.this.name.lower() != name:
+        return None
+    listed = [part.name.lower() for part in cte.args["alias"].args.get("columns") or ()]
+    if relation.listed and [column.lower() for column in relation.columns or ()] != listed:
+        return None
+    selected = [item.name.lower() for item in query.expressions if isinstance(item, exp.Column)]
+    star = len(query.expressions) == 1 and isinstance(query.expressions[0], exp.Star)
+    return name if star or (listed and selected == listed and len(selected) == len(query.expressions)) else None

@@ -130,14 +130,14 @@ class Names:
     def __init__(self, taken: Iterable[str] = ()) -> None:
         self._taken = set(taken)
 
-    def fresh(self, *wishes: str) -> tree.Variable:
+    def fresh(self, *wishes: str, span: Span = NOWHERE) -> tree.Variable:
         """The first wish that is free, or the last one with a number."""
         legal_wishes = [legal(wish) for wish in wishes]
         name = next((wish for wish in legal_wishes if wish not in self._taken and wish not in _RESERVED), None)
         if name is None:
             name = unique(legal_wishes[-1], self._taken | _RESERVED)
         self._taken.add(name)
-        return tree.Variable(name)
+        return tree.Variable(name, span)
 
     def child(self) -> Names:
         return Names(self._taken)

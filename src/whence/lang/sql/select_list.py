@@ -9,9 +9,9 @@ from sqlglot import exp
 from whence.lang import tree
 from whence.lang.diagnostics import SqlShape, SqlUnknownTable, SqlUnsupported
 from whence.lang.sql.functions import AGGREGATES
+from whence.lang.sql.nodes import inner
 from whence.lang.sql.parse import span_of
 from whence.lang.sql.scope import Scope
-from whence.lang.sql.terms import inner
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,6 +11,7 @@ from sqlglot import exp
 from whence.lang import tree
 from whence.lang.diagnostics import SqlShape, SqlUnknownColumn, SqlUnknownTable, SqlUnsupported
 from whence.lang.sql.conditions import Conditions
+from whence.lang.sql.formulas import counted
 from whence.lang.sql.parse import span_of
 from whence.lang.sql.relations import Env, Relation
 from whence.lang.sql.scope import Item, Scope
@@ -64,8 +65,9 @@ class Sources:
             relation = self._queries.derived_table(node, self._scope, self._scope.env)
             self._add(node, relation, node.alias or relation.name)
         else:
-            kind = node.this if isinstance(node, exp.Table) else node
-            self._refuse(node, _FEATURES.get(type(kind), f"{kind.key.upper()} in FROM"), "write a table or a subquery")
+            kind = node.this if isinstance(node, exp.Table) and node.this is not None else node
+            word = f"{kind.key.upper()} in FROM" if not isinstance(kind, exp.Func) else "a function in FROM"
+            self._refuse(node, _FEATURES.get(type(kind), word), "write a table or a subquery")
             self._scope.items.append(Item(node.alias_or_name, None, [], None))
         for join in node.args.get("joins") or ():
             self._join(join)
@@ -85,13 +87,13 @@ class Sources:
         if close:
             found = self._scope.env.find(close[0])
             return f"did you mean {found.name if found is not None else close[0]}?"
-        return "declare it with CREATE TABLE or CREATE VIEW; a query of WITH that refers to itself needs WITH RECURSIVE"
+        return "declare it with CREATE TABLE or CREATE VIEW; a WITH that refers to itself is WITH RECURSIVE"
 
     def _add(self, node: exp.Expr, relation: Relation, alias: str) -> None:
         columns = self._queries.columns(relation, node)
         renamed = [part.name for part in node.args["alias"].args.get("columns") or ()] if node.args.get("alias") else []
         if columns is not None and len(renamed) > len(columns):
-            problem = f"{alias} has {len(columns)} columns, but {len(renamed)} names are given to them"
+            problem = f"{alias} has {counted(len(columns), 'column')}, but {len(renamed)} names are given to them"
             self._scope.found.append(SqlShape(span_of(node.args["alias"]), problem=problem, advice="leave some out"))
         if columns is not None:
             columns = [*renamed, *columns[len(renamed) :]][: len(columns)]
@@ -100,8 +102,9 @@ class Sources:
             advice = f"give one of them another name: {alias} AS other"
             self._scope.found.append(SqlShape(span_of(node), problem=problem, advice=advice))
         names = self._scope.names
-        variables = [names.fresh(column, f"{alias}_{column}") for column in columns or ()]
-        atom = tree.Atom(relation.name, tuple(variables), None, span_of(node))
+        span = span_of(node)
+        variables = [names.fresh(column, f"{alias}_{column}", span=span) for column in columns or ()]
+        atom = tree.Atom(relation.name, tuple(variables), None, span)
         self._scope.items.append(Item(alias, columns, variables, atom))
         self.body.append(atom)
 

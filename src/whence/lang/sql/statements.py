@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from sqlglot import exp
 
 from whence.lang.diagnostics import Redefined, SqlShape, SqlSyntax, SqlUnknownColumn, SqlUnknownTable, SqlUnsupported
 from whence.lang.sql.conditions import Conditions
+from whence.lang.sql.formulas import counted
 from whence.lang.sql.functions import type_of
+from whence.lang.sql.nodes import Functions
 from whence.lang.sql.parse import Statement, span_of
 from whence.lang.sql.queries import Queries
 from whence.lang.sql.relations import Catalog, Draft, Names, Relation, State, unique
@@ -30,7 +32,7 @@ _INSERT_PARTS = frozenset("this expression".split())
 class Statements:
     """Collects the relations first, so that views may refer to each other in any order, and then translates."""
 
-    def __init__(self, catalog: Catalog, functions: Mapping[str, Callable[..., object]]) -> None:
+    def __init__(self, catalog: Catalog, functions: Functions) -> None:
         self._catalog = catalog
         self._queries = Queries(catalog, functions)
         self._inserts: list[exp.Insert] = []
@@ -46,12 +48,12 @@ class Statements:
         elif isinstance(node, exp.Values):
             self._refuse(node, "VALUES as a query", "write SELECT 1, 2 UNION SELECT 3, 4")
         else:
-            self._refuse(node, _word(node), "a program is made of CREATE TABLE, CREATE VIEW, INSERT and SELECT")
+            advice = "a program is made of CREATE TABLE, CREATE VIEW, INSERT and SELECT"
+            self._catalog.found.append(SqlUnsupported(statement.span, feature=_word(node), advice=advice))
 
     def translate(self) -> None:
         for relation in list(self._catalog.globals.values()):
-            if relation.query is not None and relation.state is State.NEW:
-                self._view(relation)
+            self._queries.translate(relation)
         for insert in self._inserts:
             self._insert(insert)
 
@@ -97,11 +99,11 @@ class Statements:
         columns: list[str] = []
         types: list[str] = []
         for part in parts:
-            if not isinstance(part, exp.ColumnDef):
+            if not isinstance(part, exp.ColumnDef | exp.Identifier):
                 self._constraint(part)
                 continue
             if part.name.lower() in (column.lower() for column in columns):
-                self._catalog.found.append(Redefined(span_of(part.this), what="column", name=part.name))
+                self._catalog.found.append(Redefined(span_of(part), what="column", name=part.name))
             columns.append(part.name)
             types.append(self._type(part))
             for constraint in part.args.get("constraints") or ():
@@ -114,11 +116,11 @@ class Statements:
         made = Relation(name, columns, listed=True, types=types, state=State.DONE, span=span_of(table))
         self._add(name, made, "table", replaces=bool(node.args.get("replace")))
 
-    def _type(self, column: exp.ColumnDef) -> str:
+    def _type(self, column: exp.Expr) -> str:
         kind = column.args.get("kind")
         if kind is None:
             problem = f"column {column.name} has no type"
-            self._catalog.found.append(SqlShape(span_of(column.this), problem=problem, advice=_TYPES))
+            self._catalog.found.append(SqlShape(span_of(column), problem=problem, advice=_TYPES))
             return "symbol"
         found = type_of(kind)
         if found is None:
@@ -149,15 +151,6 @@ class Statements:
         made = Relation(name, query=node, env=self._queries.root, span=statement.span)
         self._add(name, made, "view")
 
-    def _view(self, relation: Relation) -> None:
-        query = relation.query
-        assert query is not None
-        merged = _own_definition(query, relation)
-        if merged is None:
-            self._queries.translate(relation)
-        else:
-            self._queries.with_names(query, relation, self._queries.root, merged)
-
     # -- INSERT
 
     def _insert(self, node: exp.Insert) -> None:
@@ -180,33 +173,36 @@ class Statements:
             self._refuse(node, "INSERT of a query", "write CREATE VIEW … AS")
             return
         order = self._order(relation, schema.expressions if schema is not None else [])
-        for row in values.expressions:
-            self._fact(relation, row, order)
+        for row in values.expressions if order is not None else ():
+            self._fact(relation, row, order or [])
 
-    def _order(self, relation: Relation, listed: list[exp.Expr]) -> list[int]:
+    def _order(self, relation: Relation, listed: list[exp.Expr]) -> list[int] | None:
         """For each column of the table, the position of its value in a row."""
-        columns = relation.columns or []
+        columns = [column.lower() for column in relation.columns or ()]
         if not listed:
             return list(range(len(columns)))
         names = [part.name.lower() for part in listed]
         for part in listed:
-            if part.name.lower() not in (column.lower() for column in columns):
-                advice = f"it has {', '.join(columns)}"
+            if part.name.lower() not in columns:
+                advice = f"it has {', '.join(relation.columns or ())}"
                 problem = f"is not in {relation.name}"
                 self._catalog.found.append(
                     SqlUnknownColumn(span_of(part), name=part.name, problem=problem, advice=advice)
                 )
-        missing = [column for column in columns if column.lower() not in names]
+        missing = [column for column in relation.columns or () if column.lower() not in names]
         if missing:
             problem = f"the rows have no value for {', '.join(missing)}"
             advice = "there are no nulls: give every column a value"
             self._catalog.found.append(SqlShape(span_of(listed[0]), problem=problem, advice=advice))
-        return [names.index(column.lower()) if column.lower() in names else 0 for column in columns]
+        elif len(names) > len(columns) and set(names) <= set(columns):
+            problem = "a column is listed twice"
+            self._catalog.found.append(SqlShape(span_of(listed[0]), problem=problem, advice="list each column once"))
+        return [names.index(column) for column in columns] if sorted(names) == sorted(columns) else None
 
     def _fact(self, relation: Relation, row: exp.Expr, order: list[int]) -> None:
         nodes = row.expressions if isinstance(row, exp.Tuple) else [row]
-        if len(nodes) != len(set(order)):
-            problem = f"the row has {len(nodes)} values for {len(set(order))} columns"
+        if len(nodes) != len(order):
+            problem = f"the row has {counted(len(nodes), 'value')} for {counted(len(order), 'column')}"
             self._catalog.found.append(SqlShape(span_of(row), problem=problem, advice="give each column one value"))
             return
         scope = Scope(relation, Names(), self._catalog.found, self._queries.root)
@@ -214,24 +210,6 @@ class Statements:
         values = [conditions.term(node) for node in nodes]
         facts = tuple(values[at] for at in order)
         self._catalog.drafts.append(Draft(relation, facts, conditions.formulas, span_of(row)))
-
-
-def _own_definition(query: exp.Expr, relation: Relation) -> str | None:
-    """The name of the view, if its query is `WITH view AS (…) SELECT * FROM view`: then the two are one relation."""
-    with_, from_ = query.args.get("with_"), query.args.get("from_")
-    if with_ is None or from_ is None or not isinstance(query, exp.Select):
-        return None
-    name = relation.name.lower()
-    parts = {clause for clause, value in query.args.items() if value}
-    cte = next((each for each in with_.expressions if each.alias.lower() == name), None)
-    if cte is None or parts != {"with_", "from_", "expressions"} or from_.this.name.lower() != name:
-        return None
-    listed = [part.name.lower() for part in cte.args["alias"].args.get("columns") or ()]
-    if relation.listed and [column.lower() for column in relation.columns or ()] != listed:
-        return None
-    selected = [item.name.lower() for item in query.expressions if isinstance(item, exp.Column)]
-    star = len(query.expressions) == 1 and isinstance(query.expressions[0], exp.Star)
-    return name if star or (listed and selected == listed and len(selected) == len(query.expressions)) else None
 
 
 def _word(node: exp.Expr) -> str:

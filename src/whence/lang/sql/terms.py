@@ -13,8 +13,9 @@ from sqlglot import exp
 
 from whence.lang import tree
 from whence.lang.diagnostics import BadLiteral, SqlShape, SqlUnsupported
-from whence.lang.sql.formulas import conjunction, disjunction
+from whence.lang.sql.formulas import conjunction, counted, disjunction
 from whence.lang.sql.functions import AGGREGATES, BUILTINS, declare, find_registered, type_of
+from whence.lang.sql.nodes import Functions, has_aggregates, inner, name_of
 from whence.lang.sql.parse import span_of
 from whence.lang.sql.relations import Catalog, Relation
 from whence.lang.sql.scope import Scope
@@ -33,7 +34,12 @@ _OPERATORS: Mapping[type[exp.Expr], str] = {
     exp.BitwiseRightShift: "bshr",
 }
 _CONVERSIONS = {"number": "to_number", "unsigned": "to_unsigned", "float": "to_float", "symbol": "to_string"}
+_PARTS = frozenset(
+    "_type alias catalog db default expression expressions field high ifs is_string length low negate query safe start"
+    " table this to typed unnest with_".split()
+)
 _NO_NULLS = "there are no nulls: every column of every row has a value"
+_FOR_NULLS = frozenset({"COALESCE", "IFNULL", "NULLIF", "NVL"})
 NOTHING = tree.Number(0)
 
 
@@ -41,20 +47,9 @@ class Subqueries(Protocol):
     """What expressions need of the translation of queries."""
 
     catalog: Catalog
-    functions: Mapping[str, Callable[..., object]]
+    functions: Functions
 
     def subquery(self, node: exp.Expr, scope: Scope, purpose: str, *, existential: bool = False) -> Relation: ...
-
-
-def is_aggregate(node: exp.Expr, functions: Mapping[str, object]) -> bool:
-    return isinstance(node, exp.Anonymous) and node.name.upper() in AGGREGATES and node.name not in functions
-
-
-def inner(node: exp.Expr) -> exp.Expr:
-    """The expression without the parentheses around it."""
-    while isinstance(node, exp.Paren):
-        node = node.this
-    return node
 
 
 class Terms:
@@ -92,20 +87,28 @@ class Terms:
         for known, term in self.known:
             if known == node:
                 return term
-        if isinstance(node, exp.Column) and not isinstance(node.this, exp.Star):
-            return self.scope.column(node)
-        if type(node) in _OPERATORS:
-            return self._operation(node)
         if type(node) in self._TRANSLATIONS:
+            self.check_parts(node)
             return self._TRANSLATIONS[type(node)](self, node)
         if isinstance(node, exp.Predicate | exp.Connector | exp.Not | exp.Boolean):
             return self.refuse(node, "a truth value as a column", "write CASE WHEN … THEN 1 ELSE 0 END")
-        return self.refuse(node, _name_of(node))
+        return self.refuse(node, name_of(node), _NO_NULLS if isinstance(node, exp.Null) else "")
+
+    def check_parts(self, node: exp.Expr) -> None:
+        """Refuses what sqlglot reads into a node that is translated without it."""
+        for part, value in node.args.items():
+            if value and part not in _PARTS:
+                self.refuse(node, f"{node.key.upper()} with {part.strip('_').upper()}")
 
     def optional_term(self, node: exp.Expr) -> tree.Term:
         """Like `term`, but where a CASE has no ELSE its formulas do not hold: an aggregate skips nulls."""
         node = inner(node)
         return self._case(node, optional=True) if isinstance(node, exp.Case) else self.term(node)
+
+    def _column(self, node: exp.Expr) -> tree.Term:
+        if not isinstance(node, exp.Column) or isinstance(node.this, exp.Star):
+            return self.refuse(node, name_of(node))
+        return self.scope.column(node)
 
     def _operation(self, node: exp.Expr) -> tree.Term:
         left, right = self.term(node.this), self.term(node.expression)
@@ -175,12 +178,8 @@ class Terms:
             return NOTHING
         if name in BUILTINS:
             return self._builtin(node, name, node.expressions)
-        advice = (
-            _NO_NULLS
-            if name in ("COALESCE", "NULLIF", "IFNULL", "NVL")
-            else (f"register a Python function of that name: functions={{'{node.name}': f}}")
-        )
-        return self.refuse(node, f"the function {node.name}", advice)
+        advice = f"register a Python function of that name: functions={{'{node.name}': f}}"
+        return self.refuse(node, f"the function {node.name}", _NO_NULLS if name in _FOR_NULLS else advice)
 
     def _builtin(self, node: exp.Expr, name: str, args: list[exp.Expr]) -> tree.Term:
         builtin = BUILTINS[name]
@@ -207,7 +206,7 @@ class Terms:
             return NOTHING
         expected = len(declaration.params)
         if expected != len(node.expressions):
-            self._wrong_arity(node, name, f"{expected} argument{'s' * (expected != 1)}", len(node.expressions))
+            self._wrong_arity(node, name, counted(expected, "argument"), len(node.expressions))
         self.queries.catalog.functors[name] = declaration
         args = tuple(self.term(arg) for arg in node.expressions)
         return tree.Call(name, args, registered=True, span=span_of(node))
@@ -222,7 +221,7 @@ class Terms:
         if isinstance(default, exp.Null):
             default = None
         if default is None and not optional:
-            return self.refuse(node, "CASE without ELSE", _NO_NULLS)
+            return self.refuse(node, "CASE without ELSE", "there are no nulls: add an ELSE")
         tests = [_test(node, branch) for branch in node.args["ifs"]]
         values = [branch.args["true"] for branch in node.args["ifs"]]
         result = self.scope.names.fresh("case_value")
@@ -240,8 +239,8 @@ class Terms:
 
     def _scalar(self, node: exp.Expr) -> tree.Term:
         query = node.unnest()
-        aggregated = isinstance(query, exp.Select) and query.args.get("group") is None
-        if not aggregated or not any(is_aggregate(part, {}) for item in query.expressions for part in item.walk()):
+        is_one_group = isinstance(query, exp.Select) and query.args.get("group") is None
+        if not is_one_group or not has_aggregates(query, self.queries.functions):
             return self.refuse(
                 node, "a subquery that may have several rows as a value", "put it into FROM, or aggregate it"
             )
@@ -254,6 +253,8 @@ class Terms:
         return value
 
     _TRANSLATIONS: ClassVar[Mapping[type[exp.Expr], Callable[[Terms, exp.Expr], tree.Term]]] = {
+        **dict.fromkeys(_OPERATORS, _operation),
+        exp.Column: _column,
         exp.Literal: _literal,
         exp.Neg: _negative,
         exp.BitwiseNot: _bit_complement,
@@ -271,20 +272,3 @@ def _test(case: exp.Expr, branch: exp.Expr) -> exp.Expr:
     if case.this is None:
         return branch.this  # type: ignore[no-any-return]
     return exp.EQ(this=case.this.copy(), expression=branch.this.copy())
-
-
-def _name_of(node: exp.Expr) -> str:
-    names: Mapping[type[exp.Expr], str] = {
-        exp.Null: "NULL",
-        exp.Window: "a window function (OVER)",
-        exp.Star: "* inside an expression",
-        exp.Column: "* inside an expression",
-        exp.Placeholder: "a parameter",
-        exp.Parameter: "a parameter",
-        exp.Interval: "INTERVAL",
-        exp.Filter: "FILTER on something that is no aggregate",
-        exp.Tuple: "a row of several values as one value",
-        exp.Any: "ANY",
-        exp.All: "ALL",
-    }
-    return names.get(type(node), node.key.upper())

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 
 from whence.lang.diagnostics import BadDirective, Diagnostic
-from whence.lang.program import Program, Relation, Transfer
+from whence.lang.program import Relation, Transfer
 
 PARAMETERS = ("IO", "filename", "name", "delimiter", "headers", "rfc4180", "columns", "compress", "format")
 
@@ -71,18 +71,19 @@ def read_options(transfer: Transfer, relation: Relation, complain: Complain) -> 
     )
 
 
-def check_transfers(program: Program, *, stdin_taken: bool = False) -> list[Diagnostic]:
-    """What is wrong with the parameters of the program's directives, each by itself and with each other."""
+def check_transfers(
+    transfers: Iterable[Transfer], relations: Mapping[str, Relation], *, stdin_reader: str | None = None
+) -> list[Diagnostic]:
+    """What is wrong with the parameters of a program's directives, each by itself and with each other."""
     found: list[Diagnostic] = []
-    stdin_reader = "the program" if stdin_taken else None
     writers: dict[str, str] = {}
-    for transfer in program.transfers:
+    for transfer in transfers:
 
         def complain(problem: str, advice: str, at: Transfer = transfer) -> None:
             found.append(BadDirective(at.span, problem=problem, advice=advice))
 
         name = transfer.relation
-        options = read_options(transfer, program.relations[name], complain)
+        options = read_options(transfer, relations[name], complain)
         if transfer.kind == "input" and options.filename is None:
             if stdin_reader is not None:
                 complain(f"{name} and {stdin_reader} are both read from the standard input", "read one from a file")

@@ -1,0 +1,34 @@
+"""Every conformance case: a program with its facts gives the expected output, through the command a user would type."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from whence.cli import app
+
+FOLDER = Path(__file__).parent
+CASES = sorted(path.parent for path in FOLDER.glob("*/*/program.*"))
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.parent.name}/{case.name}")
+def test_program_gives_the_expected_output(case: Path, tmp_path: Path) -> None:
+    (program,) = case.glob("program.*")
+    command = ["eval", str(program), "-F", str(case / "facts"), "-D", str(tmp_path), "--quiet", "--timeout", "60"]
+    if (case / "functions.py").exists():
+        command += ["--functions", str(case / "functions.py")]
+    result = CliRunner().invoke(app, command)
+    assert result.exit_code == 0, result.output
+    expected = case / "expected"
+    for path in expected.glob("*"):
+        if path.name == "stdout.txt":
+            assert sorted(result.stdout.splitlines()) == sorted(path.read_text(encoding="utf-8").splitlines())
+        else:
+            written = (tmp_path / path.name).read_text(encoding="utf-8")
+            assert sorted(written.splitlines()) == sorted(path.read_text(encoding="utf-8").splitlines()), path.name
+
+
+def test_there_are_enough_cases() -> None:
+    assert len(CASES) >= 150
