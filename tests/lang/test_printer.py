@@ -14,9 +14,9 @@ A, B, C = (Atom(name, (X,)) for name in "abc")
 
 
 def parsed(text: str) -> tree.Module:
-    module, errors = parse(Source.of(text))
-    assert not errors, text
-    return module
+    result = parse(Source.of(text))
+    assert not result.errors, text
+    return result.module
 
 
 @settings(deadline=None)  # the first example pays for building the parser

@@ -165,6 +165,8 @@ QUERIES: dict[str, str | tuple[str, str]] = {
     "aggregate_expression": "SELECT kind, MAX(size) - MIN(size) + 1, SUM(size * 2) FROM item GROUP BY kind",
     "aggregate_of_a_key": "SELECT kind, size, SUM(size), MAX(kind || 'x') FROM item GROUP BY kind, size",
     "having_alias": "SELECT kind AS k, COUNT(*) AS n FROM item GROUP BY k HAVING n > 1 AND k <> 'a'",
+    "having_alias_not_in_subquery": """
+        SELECT kind AS k, COUNT(*) AS name FROM item GROUP BY k HAVING EXISTS (SELECT 1 FROM owner WHERE name = 'a')""",
     "group_by_expression": "SELECT id % 2, COUNT(*), MAX(size) FROM item GROUP BY id % 2",
     "group_by_position": "SELECT kind, size % 2, COUNT(*) FROM item GROUP BY 1, 2",
     "group_by_alias": "SELECT size % 2 AS parity, COUNT(*) FROM item GROUP BY parity",
@@ -424,6 +426,19 @@ def test_rows_can_be_inserted() -> None:
     assert run(text, {})["t"] == {(1, "x", 2.0, 3), (-1, "it's", -2.5, 0), (2, "y", 0.5, 7)}
 
 
+def test_types_of_sql() -> None:
+    types = {
+        "number": "INT INTEGER BIGINT SMALLINT TINYINT INT8",
+        "unsigned": "UBIGINT UINT64 BIGINT-UNSIGNED INT-UNSIGNED",
+        "float": "DOUBLE REAL FLOAT DECIMAL DECIMAL(9,2) NUMERIC DOUBLE-PRECISION",
+        "symbol": "TEXT VARCHAR VARCHAR(20) CHAR(3) STRING DATE TIMESTAMP",
+    }
+    pairs = [(name.replace("-", " "), kind) for kind, names in types.items() for name in names.split()]
+    columns = ", ".join(f"c{at} {name}" for at, (name, _) in enumerate(pairs))
+    fields = load(f"CREATE TABLE t ({columns})", dialect="sql").relations["t"].fields
+    assert [str(field.kind) for field in fields] == [kind for _, kind in pairs]
+
+
 def test_attributes_are_named_after_the_columns() -> None:
     text = """
         CREATE TABLE t (a BIGINT, b TEXT, "odd name" DOUBLE);
@@ -505,6 +520,7 @@ def test_errors_are_shown_with_their_place(text: str) -> None:
 MESSAGES = {
     # -- W0601
     "CREATE VIEW v": "W0601 view v has no query",
+    "INSERT VALUES (1)": "W0601 INSERT names no table",
     # -- W0602, statements
     "DROP TABLE t": "W0602 DROP TABLE is not supported",
     "UPDATE t SET a = 1": "W0602 UPDATE is not supported",

@@ -24,6 +24,7 @@ _ESCAPES = {
     "a": "\a",
     "0": "\0",
 }
+_TOO_LARGE = 1 << 64
 _CONSTRAINT_CALLS = frozenset({"match", "contains"})
 _EQUALS = frozenset({"==", ":="})
 _LOOSEST_FIRST = ("lor", "lxor", "land", "bor", "bxor", "band", "bshl bshr bshru", "+ -", "* / %", "^ **")
@@ -196,34 +197,54 @@ class TreeBuilder(Transformer[Token, tree.Module]):
         return _Located(items[1], _span(items))
 
     def call(self, items: list[Any]) -> _CallSyntax:
-        return _CallSyntax(str(items[0]), tuple(items[1] or ()), _span(items))
+        # What is inside a call is a term, whether the call itself is one or not.
+        args = tuple(self._term(arg) if isinstance(arg, _CallSyntax) else arg for arg in items[1] or ())
+        return _CallSyntax(str(items[0]), args, _span(items))
 
     def compound(self, items: list[Any]) -> tree.Term:
-        """Nests a flat sequence of operators and operands by precedence climbing."""
-        term, end = self._climb(items, 0, 0)
-        assert end == len(items)
+        """Nests a flat sequence of operators and operands by their strength (the shunting-yard algorithm)."""
+        operands: list[tree.Term] = []
+        operators: list[tuple[Token, bool]] = []
+        after_operand = False
+        for item in items:
+            if not isinstance(item, Token):
+                operands.append(self._term(item))
+            elif after_operand:
+                while operators and self._goes_first(operators[-1], item):
+                    self._apply(*operators.pop(), operands)
+                operators.append((item, True))
+            else:
+                operators.append((item, False))
+            after_operand = not isinstance(item, Token)
+        while operators:
+            self._apply(*operators.pop(), operands)
+        (term,) = operands
         return term
 
-    def _climb(self, items: list[Any], at: int, floor: int) -> tuple[tree.Term, int]:
-        left, at = self._operand(items, at)
-        while at < len(items) and (strength := _STRENGTH[items[at]]) >= floor:
-            op = "^" if items[at] == "**" else str(items[at])
-            right, at = self._climb(items, at + 1, strength if op == "^" else strength + 1)
-            left = tree.Call(op, (left, right), False, Span(left.span.start, right.span.end))
-        return left, at
+    def _goes_first(self, waiting: tuple[Token, bool], following: Token) -> bool:
+        """Whether an operator on the left takes the operand between it and an infix operator."""
+        operator, is_infix = waiting
+        if not is_infix:
+            # A prefix operator takes everything that binds tighter than itself: -x ^ 2 is -(x ^ 2).
+            return _STRENGTH[following] < _STRENGTH["^"]
+        if _STRENGTH[operator] == _STRENGTH[following]:
+            return _STRENGTH[operator] < _STRENGTH["^"]  # x ^ y ^ z is x ^ (y ^ z)
+        return _STRENGTH[operator] > _STRENGTH[following]
 
-    def _operand(self, items: list[Any], at: int) -> tuple[tree.Term, int]:
-        op = items[at]
-        if not isinstance(op, Token):
-            return self._term(op), at + 1
-        # A prefix operator takes everything that binds tighter than itself: -x ^ 2 is -(x ^ 2).
-        operand, end = self._climb(items, at + 1, _STRENGTH["^"])
-        span = Span(op.start_pos or 0, operand.span.end)
-        if op == "-" and isinstance(operand, tree.Number) and operand.suffix != "u":
-            between = self.text[op.end_pos : operand.span.start]
+    def _apply(self, operator: Token, is_infix: bool, operands: list[tree.Term]) -> None:
+        right = operands.pop()
+        if is_infix:
+            left = operands.pop()
+            name = "^" if operator == "**" else str(operator)
+            operands.append(tree.Call(name, (left, right), False, Span(left.span.start, right.span.end)))
+            return
+        span = Span(operator.start_pos or 0, right.span.end)
+        if operator == "-" and isinstance(right, tree.Number) and right.suffix != "u":
+            between = self.text[operator.end_pos : right.span.start]
             if not between.strip():  # a sign in front of a literal, not of a parenthesis
-                return tree.Number(-operand.value, operand.suffix, span), end
-        return tree.Call(str(op), (operand,), False, span), end
+                operands.append(tree.Number(-right.value, right.suffix, span))
+                return
+        operands.append(tree.Call(str(operator), (right,), False, span))
 
     def variable(self, items: list[Token]) -> tree.Variable:
         return tree.Variable(str(items[0]), _span(items))
@@ -232,44 +253,40 @@ class TreeBuilder(Transformer[Token, tree.Module]):
         return tree.Wildcard(_span(items))
 
     def integer(self, items: list[Token]) -> tree.Number:
-        return tree.Number(self._integer(items[0], 1 << 64), "", _span(items))
+        return tree.Number(self._integer(items[0]), "", _span(items))
 
     def unsigned(self, items: list[Token]) -> tree.Number:
-        return tree.Number(self._integer(items[0], 1 << 64), "u", _span(items))
+        return tree.Number(self._integer(items[0]), "u", _span(items))
 
-    def _integer(self, token: Token, limit: int) -> int:
-        value = _integer_value(str(token).rstrip("u"))
-        if value >= limit:
-            self.found.append(
-                BadLiteral(
-                    Span(token.start_pos or 0, token.end_pos or 0),
-                    literal=str(token),
-                    problem="does not fit in 64 bits",
-                    advice="use a float or a symbol",
-                )
-            )
+    def _integer(self, token: Token) -> int:
+        digits = str(token).rstrip("u").lstrip("0") or "0"
+        base = {"x": 16, "b": 2}.get(digits[0], 10)
+        digits = digits if base == 10 else digits[1:]
+        # Python refuses to read integers of thousands of digits, and 64 bits are at most 64 digits.
+        value = int(digits, base) if len(digits) <= 64 or base != 10 else _TOO_LARGE
+        if value >= _TOO_LARGE:
+            self._refuse_number(token, "does not fit in 64 bits", "use a float or a symbol")
             return 0
         return value
 
     def real(self, items: list[Token]) -> tree.Number:
-        value = float(items[0])
+        return tree.Number(self._float(items[0]), ".", _span(items))
+
+    def _float(self, token: Token) -> float:
+        value = float(token)
         if value == float("inf"):
-            self.found.append(
-                BadLiteral(
-                    _span(items), literal=str(items[0]), problem="is too large for a float", advice="use a smaller one"
-                )
-            )
-            value = 0.0
-        return tree.Number(value, ".", _span(items))
+            self._refuse_number(token, "is too large for a float", "the largest is about 1.8e308")
+            return 0.0
+        return value
+
+    def _refuse_number(self, token: Token, problem: str, advice: str) -> None:
+        literal = str(token) if len(token) <= 30 else f"{token[:27]}…"
+        self.found.append(BadLiteral(_span([token]), literal=literal, problem=problem, advice=advice))
 
     def ipv4(self, items: list[Token]) -> tree.Number:
-        parts = [int(part) for part in items[0].split(".")]
+        parts = [int(part[:4]) for part in items[0].split(".")]
         if max(parts) > 255:
-            self.found.append(
-                BadLiteral(
-                    _span(items), literal=str(items[0]), problem="is no address", advice="each part is at most 255"
-                )
-            )
+            self._refuse_number(items[0], "is no address", "each part is at most 255")
             return tree.Number(0, "", _span(items))
         return tree.Number(
             sum(part << shift for part, shift in zip(parts, (24, 16, 8, 0), strict=True)), "", _span(items)
@@ -421,7 +438,7 @@ class TreeBuilder(Transformer[Token, tree.Module]):
 
     def signed_number(self, items: list[Any]) -> int | float:
         sign, token = items
-        value = _integer_value(token) if token.type == "INT" else float(token)
+        value = self._integer(token) if token.type == "INT" else self._float(token)
         return -value if sign is not None else value
 
     def window_setting(self, items: list[Any]) -> tuple[str, Any, Span]:
@@ -468,10 +485,6 @@ class TreeBuilder(Transformer[Token, tree.Module]):
 
     def override(self, items: list[Token]) -> tree.Override:
         return tree.Override(str(items[1]), _span(items))
-
-
-def _integer_value(text: str) -> int:
-    return int(text, {"0x": 16, "0b": 2}.get(text[:2], 10))
 
 
 def _describe(item: object) -> str:

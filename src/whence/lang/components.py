@@ -19,11 +19,11 @@ MAX_DEPTH = 50
 N = TypeVar("N", bound=tree.Statement | tree.TypeRef)
 
 
-def expand_components(module: tree.Module, found: list[Diagnostic]) -> tree.Module:
-    """The module without `.comp`, `.init` and `.override`."""
+def expand_components(module: tree.Module, lost: set[str], found: list[Diagnostic]) -> tree.Module:
+    """The module without `.comp`, `.init` and `.override`; `lost` takes the names of instances that have no contents."""
     if not any(isinstance(statement, tree.Component | tree.Init | tree.Override) for statement in module.statements):
         return module
-    return tree.Module(tuple(_Expander(found).expand(module.statements, "", {}, 0)))
+    return tree.Module(tuple(_Expander(lost, found).expand(module.statements, "", {}, 0)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,7 @@ class _Template:
 
 @dataclass(slots=True)
 class _Expander:
+    lost: set[str]
     found: list[Diagnostic]
 
     def expand(
@@ -79,8 +80,12 @@ class _Expander:
                     init.span, problem="components instantiate each other without end", advice="break the cycle"
                 )
             )
+            self.lost.add(init.name)
             return []
+        problems = len(self.found)
         contents, inner = self._contents(init.component, scope, frozenset())
+        if len(self.found) > problems:
+            self.lost.add(init.name)
         statements = self.expand(contents, f"{prefix}{init.name}.", inner, depth + 1)
         relations = {name for each in statements if isinstance(each, tree.RelationDecl) for name in each.names}
         types = {each.name for each in statements if isinstance(each, tree.TypeDecl)}
@@ -97,12 +102,13 @@ class _Expander:
             self.found.append(UnknownComponent(ref.span, name=ref.name, advice=advice))
             return [], scope
         component = template.component
-        if ref.name in active:
-            self.found.append(
-                BadComponent(
-                    component.span, problem=f"component {ref.name} inherits from itself", advice="break the cycle"
-                )
+        if ref.name in active or len(active) > MAX_DEPTH:
+            problem = (
+                f"component {ref.name} inherits from itself"
+                if ref.name in active
+                else f"components inherit from each other more than {MAX_DEPTH} levels deep"
             )
+            self.found.append(BadComponent(component.span, problem=problem, advice="break the chain"))
             return [], scope
         if len(ref.args) != len(component.params):
             self.found.append(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 
@@ -25,6 +26,9 @@ from whence.lang.program import Relation, Transfer, Window
 from whence.lang.tree import Span
 from whence.lang.types import PRIMITIVES, AdtKind, Field, Kind, ListKind, RecordKind, Types
 
+# Comparing a name with thousands of others takes a while: only the first unknown names are.
+MAX_SUGGESTIONS = 20
+MAX_CHAIN = 100
 _STEERING = frozenset({"inline", "no_inline", "magic", "no_magic", "brie", "btree", "btree_delete", "overridable"})
 _DIRECTIVE_QUALIFIERS = frozenset({"input", "output", "printsize"})
 
@@ -45,13 +49,27 @@ class Declarations:
     transfers: list[Transfer] = field(default_factory=list)
     # The branches of all algebraic data types, by name: several types may share a branch name.
     branches: dict[str, list[str]] = field(default_factory=dict)
+    # Names that statements with errors may have introduced: what they would have declared is not missing.
+    lost: Set[str] = frozenset()
+    unknown: set[str] = field(default_factory=set)
+
+    def is_lost(self, name: str) -> bool:
+        return any(part in self.lost for part in name.split("."))
+
+    def report_unknown(self, span: Span, name: str, found: list[Diagnostic], otherwise: str) -> None:
+        """Reports a relation that nothing introduces, once."""
+        if name in self.unknown or self.is_lost(name):
+            return
+        self.unknown.add(name)
+        known = self.relations if len(self.unknown) <= MAX_SUGGESTIONS else ()
+        found.append(UnknownRelation(span, name=name, advice=suggest(name, known, otherwise)))
 
 
 def declare(
-    module: tree.Module, functions: Mapping[str, Callable[..., object]], found: list[Diagnostic]
+    module: tree.Module, functions: Mapping[str, Callable[..., object]], lost: Set[str], found: list[Diagnostic]
 ) -> Declarations:
     declarer = _Declarer(found)
-    declarations = Declarations(declarer.types(module))
+    declarations = Declarations(declarer.types(module), lost=lost)
     for type_name, branches in declarations.types.adts.items():
         for branch in branches:
             declarations.branches.setdefault(branch, []).append(type_name)
@@ -126,12 +144,9 @@ class _Declarer:
         statement = self.declared.get(name)
         if statement is None:
             return None
-        if name in active:
-            self.found.append(
-                BadTypeDeclaration(
-                    statement.span, problem=f"type {name} is defined by itself", advice="break the cycle"
-                )
-            )
+        if name in active or len(active) > MAX_CHAIN:
+            problem = f"type {name} is defined by itself" if name in active else "this chain of types is too long"
+            self.found.append(BadTypeDeclaration(statement.span, problem=problem, advice="break the chain"))
             self.kinds[name] = PRIMITIVES["symbol"]
             return self.kinds[name]
         body = statement.body
@@ -162,12 +177,8 @@ class _Declarer:
             return f"list<{name}>", None if element is None else ListKind(element)
         kind = None if ref.args else self._kind(ref.name, active)
         if kind is None:
-            close = get_close_matches(ref.name, (*PRIMITIVES, *self.declared), 1)
-            advice = (
-                f"did you mean {close[0]}?"
-                if close
-                else f"declare it with .type {ref.name} <: symbol, or use number, unsigned, float, symbol"
-            )
+            otherwise = f"declare it with .type {ref.name} <: symbol, or use number, unsigned, float or symbol"
+            advice = suggest(ref.name, (*PRIMITIVES, *self.declared), otherwise)
             self.found.append(UnknownType(ref.span, name=ref.name, advice=advice))
         return self._canonical(ref.name), kind
 
@@ -287,13 +298,7 @@ class _Declarer:
 # -- directives -------------------------------------------------------------------------------------------------------
 
 
-def _unknown(span: Span, name: str, declarations: Declarations) -> UnknownRelation:
-    return UnknownRelation(
-        span, name=name, advice=suggest(name, declarations.relations, f"declare it with .decl {name}(…)")
-    )
-
-
-def suggest(name: str, known: Mapping[str, object], otherwise: str) -> str:
+def suggest(name: str, known: Iterable[str], otherwise: str) -> str:
     close = get_close_matches(name, known, 1)
     return f"did you mean {close[0]}?" if close else otherwise
 
@@ -303,10 +308,10 @@ def _directive(statement: tree.Directive, declarations: Declarations, found: lis
     for name in statement.relations:
         relation = declarations.relations.get(name)
         if relation is None:
-            found.append(_unknown(statement.span, name, declarations))
+            declarations.report_unknown(statement.span, name, found, f"declare it with .decl {name}(…)")
         elif statement.kind == "limitsize":
             limit = params.get("n", "")
-            if not limit.isdigit():
+            if not re.fullmatch("[0-9]{1,18}", limit):
                 found.append(
                     BadDirective(
                         statement.span, problem=".limitsize needs a number n", advice=f"write .limitsize {name}(n=100)"
@@ -321,7 +326,8 @@ def _directive(statement: tree.Directive, declarations: Declarations, found: lis
 def _window(statement: tree.Window | tree.Lifetime, declarations: Declarations, found: list[Diagnostic]) -> None:
     relation = declarations.relations.get(statement.relation)
     if relation is None:
-        found.append(_unknown(statement.span, statement.relation, declarations))
+        name = statement.relation
+        declarations.report_unknown(statement.span, name, found, f"declare it with .decl {name}(…)")
         return
     if isinstance(statement, tree.Lifetime):
         _lifetime(statement, relation, declarations, found)

@@ -96,6 +96,12 @@ class TooDeep(Diagnostic):
     hint = "split it into several rules"
 
 
+class TooManyAlternatives(Diagnostic):
+    code = "W0111"
+    message = "this rule stands for more than {limit} rules without `;`"
+    hint = "alternatives multiply: give each group of them a relation of its own"
+
+
 # -- names ------------------------------------------------------------------------------------------------------------
 
 

@@ -20,7 +20,6 @@ from whence.lang.diagnostics import (
     TypeConflict,
     UnknownBranch,
     UnknownFunctor,
-    UnknownRelation,
     UnknownType,
     UntypedVariable,
     WrongArity,
@@ -56,6 +55,8 @@ class Inference:
     functions: Mapping[str, Callable[..., object]]
     found: list[Diagnostic]
     columns: dict[str, list[Inferred]] = field(default_factory=dict)
+    # Relations of rules with errors, whose columns may have no kind for that reason alone.
+    untyped: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.kinds = Unifier(self.declarations.types)
@@ -96,7 +97,7 @@ class Inference:
             fields: list[Field] = []
             for each, column in zip(relation.fields, self.columns[name], strict=True):
                 kind = self.kinds.resolve(column)
-                if kind is None:
+                if kind is None and not self.declarations.lost and name not in self.untyped:
                     columns = ", ".join(f"{other.name}:type" for other in relation.fields)
                     self.found.append(
                         UntypedVariable(
@@ -105,8 +106,7 @@ class Inference:
                             advice=f"declare the relation: .decl {name}({columns})",
                         )
                     )
-                    kind = SYMBOL
-                fields.append(Field(each.name, str(kind), kind))
+                fields.append(Field(each.name, str(kind or SYMBOL), kind or SYMBOL))
             self.declarations.relations[name] = replace(relation, fields=tuple(fields))
 
 
@@ -130,17 +130,20 @@ class RuleInference:
         self.origins: dict[str, tuple[Span, str]] = {}
         self.terms: dict[int, Inferred] = {}
         # An atom that was reported binds nothing and types nothing: what follows from that is not reported again.
-        self.broken = False
+        self.unbinding = False
+        self.untyping = False
         self._atom(rule.head)
         for literal in rule.body:
             self._literal(literal)
+        if self.unbinding or self.untyping:
+            program.untyped.add(rule.head.relation)
 
     def kind_of(self, term: tree.Term) -> Kind:
         inferred = self.variables[term.name] if isinstance(term, tree.Variable) else self.terms[id(term)]
         kind = self.program.kinds.resolve(inferred)
         if kind is None:
             what = f"variable {plain(term.name)}" if isinstance(term, tree.Variable) else "this term"
-            if not self.broken:
+            if not (self.unbinding or self.untyping or self.program.declarations.lost):
                 advice = "use it in an atom of a declared relation, or cast it: as(x, type)"
                 self.program.found.append(UntypedVariable(term.span, what=what, advice=advice))
             if isinstance(inferred, Slot):
@@ -170,15 +173,14 @@ class RuleInference:
     def _atom(self, atom: tree.Atom) -> None:
         columns = self.program.columns.get(atom.relation)
         if columns is None:
-            self.broken = True
+            self.unbinding = True
             otherwise = f"declare it with .decl {atom.relation}(…), or give it facts"
-            advice = suggest(atom.relation, self.program.columns, otherwise)
-            self.program.found.append(UnknownRelation(atom.span, name=atom.relation, advice=advice))
+            self.program.declarations.report_unknown(atom.span, atom.relation, self.program.found, otherwise)
             for arg in atom.args:
                 self._visit(arg)
             return
         if len(columns) != len(atom.args):
-            self.broken = True
+            self.unbinding = True
             relation = self.program.declarations.relations[atom.relation]
             expected = f"{len(columns)} argument{'' if len(columns) == 1 else 's'}"
             attributes = ", ".join(f"{each.name}:{each.type}" for each in relation.fields if each.type != "?")
@@ -324,7 +326,8 @@ class RuleInference:
             if len(functor.params) != len(call.args):
                 signature = Signature(tuple("any" for _ in functor.params), "any")
                 self._report_arity(call.span, call.name, (signature,), len(call.args))
-            for arg, param in zip(call.args, functor.params, strict=False):
+            for at, arg in enumerate(call.args):
+                param = functor.params[at] if at < len(functor.params) else Slot()
                 self._expect(arg, param, f"as an argument of {call.name}", call.name)
             return functor.result
         signatures = SIGNATURES.get(call.name)
@@ -378,18 +381,21 @@ class RuleInference:
     def _function_term(self, call: tree.Call) -> Inferred:
         known = {**SIGNATURES, **self.program.declarations.functors}
         close = get_close_matches(call.name, known, 1, 0.75)
-        if call.registered or close or call.name in _ELSEWHERE:
-            advice = f"did you mean {close[0]}?" if close else f"declare it: .functor {call.name}(number, …):number"
-            self.program.found.append(UnknownFunctor(call.span, name=call.name, advice=advice))
-            for arg in call.args:
-                self._visit(arg)
-            return Slot()
+        advice = ""
         if call.name in self.program.columns:
             advice = f"{call.name} is a relation: give it a literal of its own, {call.name}(…)"
-            self.program.found.append(UnknownFunctor(call.span, name=call.name, advice=advice))
-            return Slot()
-        self.program.found.append(FunctionTerm(call.span, name=call.name))
-        return self._branch(call, call.name, call.args)
+        elif close:
+            advice = f"did you mean {close[0]}?"
+        elif call.registered or call.name in _ELSEWHERE:
+            advice = f"declare it: .functor {call.name}(number, …):number"
+        if not advice:
+            self.program.found.append(FunctionTerm(call.span, name=call.name))
+            return self._branch(call, call.name, call.args)
+        self.program.found.append(UnknownFunctor(call.span, name=call.name, advice=advice))
+        self.untyping = True
+        for arg in call.args:
+            self._visit(arg)
+        return Slot()
 
     # -- errors
 
@@ -468,6 +474,7 @@ class RuleInference:
                 return str(kind)
 
     def _report_arity(self, span: Span, name: str, signatures: tuple[Signature, ...], count: int) -> None:
+        self.untyping = True
         expected = " or ".join(each.arity() for each in signatures)
         self.program.found.append(
             WrongArity(span, what=name, expected=expected, found=str(count), advice=f"{name} is a functor")

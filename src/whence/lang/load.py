@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from whence.lang.diagnostics import (
     Diagnostic,
     Diagnostics,
     EmptyRelation,
+    MissingInclude,
     ProgramError,
     Redefined,
     TooDeep,
@@ -26,11 +27,10 @@ from whence.lang.diagnostics import (
 from whence.lang.infer import Inference, RuleInference
 from whence.lang.lower import lower_rule
 from whence.lang.normalize import FlatRule, normalize
-from whence.lang.parser import parse
+from whence.lang.parser import Parsed, names_in, parse
 from whence.lang.preprocess import preprocess
 from whence.lang.program import Program, Rule, Subsumption
 from whence.lang.source import Source
-from whence.lang.sql import translate
 from whence.lang.strata import stratify
 from whence.lang.transfers import check_transfers
 from whence.lang.tree import Span
@@ -55,17 +55,23 @@ def load(
     """
     with _no_collections():
         if dialect == "sql":
+            # sqlglot takes longer to import than most programs to load.
+            from whence.lang.sql import translate  # noqa: PLC0415
+
             source = Source.of(text, name)
-            found = Diagnostics(source)
-            module, problems = translate(source, functions or {})
+            problems: list[Diagnostic] = []
+            parsed = Parsed(*translate(source, functions or {}))
         else:
             source, problems = preprocess(text, name, folder)
-            found = Diagnostics(source)
-            module, syntax = parse(source)
-            problems = problems + _without_echoes(syntax, problems)
-        found.found += problems
+            try:
+                parsed = parse(source)
+            except RecursionError:
+                parsed = Parsed(tree.Module(()), [TooDeep(Span(0, 1))], names_in(source))
+        found = Diagnostics(source, problems + _without_echoes(parsed.errors, problems))
+        # An included file that cannot be read may have introduced any name.
+        lost = names_in(source) if any(isinstance(each, MissingInclude) for each in problems) else parsed.lost
         try:
-            return check(module, source, functions or {}, found)
+            return check(parsed.module, source, functions or {}, found, lost)
         except RecursionError:
             found.add(TooDeep(Span(0, 1)))
             raise ProgramError(source, tuple(found.errors)) from None
@@ -96,36 +102,35 @@ def _no_collections() -> Iterator[None]:
             gc.enable()
 
 
-def check(module: tree.Module, source: Source, functions: Functions, diagnostics: Diagnostics) -> Program:
+def check(
+    module: tree.Module,
+    source: Source,
+    functions: Functions,
+    diagnostics: Diagnostics,
+    lost_names: Set[str] = frozenset(),
+) -> Program:
     """The checked program of a tree. All errors found so far and here are raised together."""
-    found = diagnostics.found
-    syntax_is_broken = bool(diagnostics.errors)
-    module = expand_components(module, found)
-    declarations = declare(module, functions, found)
-    flat = normalize(module, found)
+    found, lost = diagnostics.found, set(lost_names)
+    module = expand_components(module, lost, found)
+    declarations = declare(module, functions, lost, found)
+    flat = normalize(module, lost, found)
     _check_rule_names(flat, diagnostics)
     inference = Inference(declarations, functions, found)
     inference.introduce_relations(flat, module)
     declare_uses(module, declarations, found)
     inferred = [RuleInference(inference, rule) for rule in flat]
     inference.finish_relations()
-    if syntax_is_broken:
-        # A statement that did not parse leaves gaps: what it would have declared is not missing.
-        found[:] = [each for each in found if each.code not in ("W0201", "W0302")]
     rules: list[Rule] = []
     subsumptions: list[Subsumption] = []
     for each in inferred:
-        lowered = lower_rule(each, found).rule
+        lowered = lower_rule(each, found)
         if isinstance(lowered, Rule):
             rules.append(lowered)
         else:
             subsumptions.append(lowered)
     _check_subsumptions(subsumptions, diagnostics)
     found += check_transfers(declarations.transfers, declarations.relations)
-    if syntax_is_broken:
-        found[:] = [each for each in found if each.code != "W0302"]
-    else:
-        _warn_unused(declarations, flat, diagnostics)
+    _warn_unused(declarations, flat, diagnostics)
     diagnostics.raise_if_errors()
     strata = stratify(declarations.relations, rules, subsumptions, found)
     diagnostics.raise_if_errors()
@@ -172,6 +177,8 @@ def _warn_unused(declarations: Declarations, rules: list[FlatRule], diagnostics:
             read.update(part.relation for part in tree.walk(rule.body) if isinstance(part, tree.Atom))
             _warn_single_variables(rule, diagnostics)
     for name, relation in declarations.relations.items():
+        if declarations.is_lost(name):
+            continue
         if name not in filled:
             if name in read:
                 diagnostics.add(EmptyRelation(relation.span, name=name))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from whence.lang import program as core
 from whence.lang import tree
 from whence.lang.diagnostics import BadLiteral, Diagnostic, NotApplicable, NotASubtype, TypeConflict, UnboundVariable
@@ -15,13 +13,7 @@ from whence.lang.tree import Span
 from whence.lang.types import FLOAT, NUMBER, PRIMITIVES, SYMBOL, UNSIGNED, Kind, ListKind, RecordKind
 
 
-@dataclass(frozen=True, slots=True)
-class Lowered:
-    rule: core.Rule | core.Subsumption
-    flat: FlatRule
-
-
-def lower_rule(inference: RuleInference, found: list[Diagnostic]) -> Lowered:
+def lower_rule(inference: RuleInference, found: list[Diagnostic]) -> core.Rule | core.Subsumption:
     """The rule in evaluation order. Variables that nothing binds are reported."""
     flat = inference.rule
     if len(inference.program.declarations.types.members) > len(PRIMITIVES):
@@ -31,12 +23,12 @@ def lower_rule(inference: RuleInference, found: list[Diagnostic]) -> Lowered:
     literals = [core_literal for literal in flat.body for core_literal in lowering.literal(literal)]
     body, bound = order_body(literals, frozenset())
     unbound = _unbound(head, literals, body, bound)
-    if not inference.broken:
+    if not inference.unbinding:
         found.extend(_report_unbound(flat, name) for name in sorted(unbound))
     if flat.dominating is not None:
         dominating = lowering.head(flat.dominating)
-        return Lowered(core.Subsumption(flat.name, head, dominating, tuple(body), flat.span), flat)
-    return Lowered(core.Rule(flat.name, head, tuple(body), flat.span), flat)
+        return core.Subsumption(flat.name, head, dominating, tuple(body), flat.span)
+    return core.Rule(flat.name, head, tuple(body), flat.span)
 
 
 class _Lowering:
@@ -100,7 +92,7 @@ class _Lowering:
             literals = [each for inner in flat for each in self.literal(inner)]
             body, inside = order_body(literals, literal.outer)
             for name in _unordered(literals, body) | (_names((value,)) - inside):
-                if not self.inference.broken:
+                if not self.inference.unbinding:
                     self.found.append(_report_unbound(self.inference.rule, name))
             bodies.append(tuple(body))
             bound |= inside

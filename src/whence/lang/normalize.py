@@ -14,10 +14,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import count, product
+from math import prod
 from typing import Any
 
 from whence.lang import tree
-from whence.lang.diagnostics import Diagnostic, TooDeep
+from whence.lang.diagnostics import Diagnostic, TooManyAlternatives
 from whence.lang.rewrite import rebuild
 from whence.lang.tree import Span
 
@@ -65,7 +66,8 @@ class FlatRule:
     dominating: tree.Atom | None = None
 
 
-def normalize(module: tree.Module, found: list[Diagnostic]) -> list[FlatRule]:
+def normalize(module: tree.Module, lost: set[str], found: list[Diagnostic]) -> list[FlatRule]:
+    """The flat rules; `lost` takes the names of relations whose rules are too large."""
     names = _RuleNames()
     rules: list[FlatRule] = []
     for statement in module.statements:
@@ -74,11 +76,11 @@ def normalize(module: tree.Module, found: list[Diagnostic]) -> list[FlatRule]:
                 head = statement.heads[0]
                 rules.append(FlatRule(names.fresh(statement.name, head.relation), head, (), statement.span))
             else:
-                rules += _flatten(statement, statement.heads, None, names, found)
+                rules += _flatten(statement, statement.heads, None, names, lost, found)
         elif isinstance(statement, tree.Subsumption):
             body = (statement.dominated, statement.dominating, *((statement.body,) if statement.body else ()))
             whole = tree.Rule((statement.dominated,), tree.And(body), statement.name, None, statement.span)
-            rules += _flatten(whole, whole.heads, statement.dominating, names, found)
+            rules += _flatten(whole, whole.heads, statement.dominating, names, lost, found)
     return rules
 
 
@@ -98,12 +100,15 @@ def _flatten(
     heads: tuple[tree.Atom, ...],
     dominating: tree.Atom | None,
     names: _RuleNames,
+    lost: set[str],
     found: list[Diagnostic],
 ) -> Iterator[FlatRule]:
     fresh = _Fresh()
-    alternatives = _alternatives(rule.body or tree.Truth(True), fresh)
-    if alternatives is None:
-        found.append(TooDeep(rule.span))
+    try:
+        alternatives = _alternatives(rule.body or tree.Truth(True), fresh)
+    except _TooMany:
+        found.append(TooManyAlternatives(rule.span, limit=MAX_ALTERNATIVES))
+        lost.update(head.relation for head in heads)
         return
     many = len(alternatives) * len(heads) > 1
     name = rule.name
@@ -132,26 +137,22 @@ class _Fresh:
 # -- formulas to alternatives of literals -----------------------------------------------------------------------------
 
 
-def _alternatives(formula: tree.Formula, fresh: _Fresh) -> list[tuple[FlatLiteral, ...]] | None:
-    """The disjunctive normal form, or None if it is too large."""
+class _TooMany(Exception):
+    """A formula has more alternatives than rules should be made for."""
+
+
+def _alternatives(formula: tree.Formula, fresh: _Fresh) -> list[tuple[FlatLiteral, ...]]:
+    """The disjunctive normal form."""
     match formula:
         case tree.And(items=items):
             parts = [_alternatives(item, fresh) for item in items]
-            size = 1
-            for part in parts:
-                if part is None:
-                    return None
-                size *= len(part)
-            if size > MAX_ALTERNATIVES:
-                return None
-            return [tuple(literal for part in choice for literal in part) for choice in product(*parts)]  # type: ignore[arg-type]
+            if prod(len(part) for part in parts) > MAX_ALTERNATIVES:
+                raise _TooMany
+            return [tuple(literal for part in choice for literal in part) for choice in product(*parts)]
         case tree.Or(items=items):
-            result: list[tuple[FlatLiteral, ...]] = []
-            for item in items:
-                part = _alternatives(item, fresh)
-                if part is None or len(result) + len(part) > MAX_ALTERNATIVES:
-                    return None
-                result += part
+            result = [alternative for item in items for alternative in _alternatives(item, fresh)]
+            if len(result) > MAX_ALTERNATIVES:
+                raise _TooMany
             return result
         case tree.Truth(value=value):
             return [()] if value else []
@@ -254,7 +255,7 @@ def _literal_of(
         target = tree.Variable(fresh.name("result"), target.span)
     if isinstance(term, tree.Call):
         return FlatRange(target, tuple(_extract_term(arg, fresh, body) for arg in term.args), span)
-    alternatives = _alternatives(term.body, fresh) or []
+    alternatives = _alternatives(term.body, fresh)
     value = term.target
     bodies = []
     row = fresh.name("_")

@@ -7,6 +7,7 @@ every broken statement of a file is reported.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from threading import Lock
@@ -15,12 +16,13 @@ from lark import Lark, UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 
 from whence.lang import tree
 from whence.lang.build import TreeBuilder
-from whence.lang.diagnostics import Diagnostic, UnexpectedText, Unsupported
+from whence.lang.diagnostics import Diagnostic, TooDeep, UnexpectedText, Unsupported
 from whence.lang.lexer import WordLexer
 from whence.lang.source import Source
 from whence.lang.tree import Span
 
 MAX_SYNTAX_ERRORS = 20
+MAX_DEPTH = 150
 
 _builder = TreeBuilder()
 _parsing = Lock()
@@ -32,10 +34,20 @@ def _parser() -> Lark:
     return Lark(grammar, parser="lalr", lexer=WordLexer, transformer=_builder)
 
 
-def parse(source: Source) -> tuple[tree.Module, list[Diagnostic]]:
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """The tree of what could be read, what is wrong with the rest, and the words in it: names it may have introduced."""
+
+    module: tree.Module
+    errors: list[Diagnostic]
+    lost: frozenset[str] = frozenset()
+
+
+def parse(source: Source) -> Parsed:
     """The tree of a preprocessed program, without the statements that have syntax errors, and those errors."""
     parser, text = _parser(), source.text
     errors: list[Diagnostic] = []
+    lost: set[str] = set()
     with _parsing:
         while True:
             _builder.begin(text)
@@ -44,13 +56,48 @@ def parse(source: Source) -> tuple[tree.Module, list[Diagnostic]]:
             except UnexpectedInput as error:
                 at = _error_offset(error, text)
                 errors.append(_diagnose(error, at, text))
-                remaining = _blank_statement(text, at)
-                if remaining == text or len(errors) >= MAX_SYNTAX_ERRORS:
-                    return tree.Module(()), errors
-                text = remaining
+                start, end = _statement_around(text, at)
+                broken = text[start:end]
+                lost.update(_NAME.findall(broken))
+                if not broken.strip() or len(errors) >= MAX_SYNTAX_ERRORS:
+                    return Parsed(tree.Module(()), errors, names_in(source))
+                text = text[:start] + re.sub(r"[^\n]", " ", broken) + text[end:]
             else:
                 assert isinstance(module, tree.Module)
-                return module, errors + _builder.found
+                errors += _builder.found
+                break
+    statements: list[tree.Statement] = []
+    for statement in module.statements:
+        too_deep = _beyond_depth(statement)
+        if too_deep is None:
+            statements.append(statement)
+        else:
+            errors.append(TooDeep(too_deep))
+            lost.update(_NAME.findall(text, statement.span.start, statement.span.end))
+    return Parsed(tree.Module(tuple(statements)), errors, frozenset(lost))
+
+
+def names_in(source: Source) -> frozenset[str]:
+    """Every word of the text."""
+    return frozenset(_NAME.findall(source.text))
+
+
+def _beyond_depth(statement: tree.Statement) -> Span | None:
+    """The first part of a statement that is nested more deeply than the passes that follow can recurse."""
+    if statement.span.end - statement.span.start <= MAX_DEPTH:
+        return None
+    pending: list[tuple[object, int]] = [(statement, 0)]
+    while pending:
+        node, depth = pending.pop()
+        if type(node) is tuple:
+            pending += [(item, depth) for item in node]
+            continue
+        parts = tree.parts_of(type(node))
+        if parts is not None:
+            if depth > MAX_DEPTH:
+                return getattr(node, "span", statement.span)
+            pending += [(getattr(node, name), depth + 1) for name in parts]
+    return None
 
 
 # -- syntax errors ----------------------------------------------------------------------------------------------------
@@ -83,6 +130,7 @@ _TERM_ONLY = _TERM_STARTS | frozenset(
     "QNAME IPV4 AGG_OP AGG_CALL NIL TRUE FALSE AS DOLLAR LSQB AT LPAR NOT_WORD".split()
 )
 _COMPARISONS = frozenset({"=", "==", ":=", "!=", "<", "<=", ">", ">="})
+_NAME = re.compile(r"[A-Za-z_?][A-Za-z0-9_?]*")
 _WORD = re.compile(r'"(?:\\.|[^"\\\n])*"|[A-Za-z0-9_?]+|:-|:=|<=|<:|>=|!=|==|\.[a-z]+|.')
 
 
@@ -144,8 +192,8 @@ _BOUNDARY = re.compile(
 )
 
 
-def _blank_statement(text: str, at: int) -> str:
-    """The text with the statement around an offset replaced by blanks, whole components included."""
+def _statement_around(text: str, at: int) -> tuple[int, int]:
+    """Where the statement around an offset begins and ends, whole components included."""
     start, end, depth, is_directive = 0, len(text), 0, False
     for match in _BOUNDARY.finditer(text):
         before = match.start() < at
@@ -171,4 +219,4 @@ def _blank_statement(text: str, at: int) -> str:
                 end = match.start()
                 break
             start, is_directive = match.start(), False
-    return text[:start] + re.sub(r"[^\n]", " ", text[start:end]) + text[end:]
+    return start, end

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -154,7 +155,7 @@ class _Given:
             return None
         parts = text.split(":")
         arity = self.relation.arity
-        if not all(part.isascii() and part.isdigit() for part in parts) or len(set(parts)) != len(parts):
+        if not all(re.fullmatch("[0-9]{1,9}", part) for part in parts) or len(set(parts)) != len(parts):
             self.complain(f"columns={text} is not a list of columns", 'write their numbers, from 0: columns="0:2"')
             return None
         if len(parts) != arity:

@@ -7,7 +7,8 @@ so a tree parsed from printed text equals the tree that was printed.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, is_dataclass
+from functools import cache
 from typing import NamedTuple
 
 
@@ -358,11 +359,21 @@ Node = Term | Formula | TypeRef | Attribute | TypeBody | BranchDecl | Statement 
 
 def walk(node: object) -> Iterator[object]:
     """The node and everything below it, top down, left to right."""
-    if isinstance(node, tuple) and not isinstance(node, Span):
-        for item in node:
-            yield from walk(item)
-    elif hasattr(node, "__dataclass_fields__"):
-        yield node
-        for part in fields(node):  # type: ignore[arg-type]
-            if part.name != "span":
-                yield from walk(getattr(node, part.name))
+    pending = [node]
+    while pending:
+        node = pending.pop()
+        if type(node) is tuple:
+            pending.extend(node[::-1])
+            continue
+        parts = parts_of(type(node))
+        if parts is not None:
+            yield node
+            pending.extend([getattr(node, name) for name in reversed(parts)])
+
+
+@cache
+def parts_of(node_type: type) -> tuple[str, ...] | None:
+    """The names of a node's parts, its span left out; None for what is no node."""
+    if not is_dataclass(node_type):
+        return None
+    return tuple(part.name for part in fields(node_type) if part.name != "span")

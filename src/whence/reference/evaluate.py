@@ -76,6 +76,21 @@ class _Guard:
     started: float = field(default_factory=time.monotonic)
     last: tuple[Rule, Tuple] | None = None
     derived: int = 0
+    # The tuples of the relations outside the current stratum.
+    settled: int = 0
+    stratum: Stratum | None = None
+
+    def __post_init__(self) -> None:
+        self.settled = sum(len(table) for table in self.tables.values())
+
+    def begin(self, stratum: Stratum) -> None:
+        if self.stratum is not None:
+            self.settled += self._size(self.stratum)
+        self.settled -= self._size(stratum)
+        self.stratum = stratum
+
+    def _size(self, stratum: Stratum) -> int:
+        return sum(len(self.tables[name]) for name in stratum.relations)
 
     def derive(self, rule: Rule, row: Tuple) -> None:
         self.derived += 1
@@ -85,7 +100,7 @@ class _Guard:
             self._check_time()
 
     def round(self, stratum: Stratum, number: int) -> None:
-        total = sum(len(table) for table in self.tables.values())
+        total = self.settled + self._size(stratum)
         if self.on_round is not None:
             self.on_round(", ".join(stratum.relations), number, total)
         if self.limits.max_rounds is not None and number > self.limits.max_rounds:
@@ -122,9 +137,17 @@ class _Run:
         constants = (part.value for rule in self.program.rules for part in walk(rule) if isinstance(part, Const))
         return {value: at for at, value in enumerate(dict.fromkeys(constants))}
 
+    @cached_property
+    def rules(self) -> dict[str, list[Rule]]:
+        rules: dict[str, list[Rule]] = {name: [] for name in self.program.relations}
+        for rule in self.program.rules:
+            rules[rule.head.relation].append(rule)
+        return rules
+
     def stratum(self, stratum: Stratum) -> None:
         members = set(stratum.relations)
-        rules = [rule for rule in self.program.rules if rule.head.relation in members]
+        rules = [rule for name in stratum.relations for rule in self.rules[name]]
+        self.guard.begin(stratum)
         if stratum.stages:
             self._staged(stratum, rules)
         elif stratum.monotone or any(each.dominated.relation in members for each in self.program.subsumptions):
@@ -278,3 +301,20 @@ class _Run:
                     derived = [pair for pair in self._derive(members) if stage_of(*pair) == stage]
                     changed = any(self._add(derived, stratum).values())
             done = stage  # type: ignore[assignment]
+
+
+class StratumEvaluator:
+    """Evaluates strata one at a time over tables that live on: what a maintained program does with strata it recomputes.
+
+    Numbers that `autoinc()` gave out stay the same from one evaluation to the next.
+    """
+
+    def __init__(self, program: Program, limits: Limits = Limits()) -> None:  # noqa: B008 - immutable
+        self.program = program
+        self.limits = limits
+        self.tables = {name: Table() for name in program.relations}
+        self.solver = Solver(program, self.tables)
+
+    def evaluate(self, stratum: Stratum) -> None:
+        """Completes the stratum's tables, which hold what was put in from outside."""
+        _Run(self.program, self.solver, _Guard(self.program, self.tables, self.limits, None)).stratum(stratum)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from whence.lang.functors import Undefined, cast, implementation, matches, solutions_of_range, to_signed, to_unsigned
@@ -103,8 +103,16 @@ class Solver:
         if not body:
             yield environment
             return
-        for extended in self._satisfy(body[0], environment):
-            yield from self.solutions(body[1:], extended)
+        # One iterator for each literal up to the current one: bodies may be longer than Python can recurse.
+        ways = [self._satisfy(body[0], environment)]
+        while ways:
+            extended = next(ways[-1], None)
+            if extended is None:
+                ways.pop()
+            elif len(ways) == len(body):
+                yield extended
+            else:
+                ways.append(self._satisfy(body[len(ways)], extended))
 
     def _satisfy(self, literal: Literal, environment: Environment) -> Iterator[Environment]:
         """The ways to extend an environment so that the literal holds."""
@@ -116,15 +124,17 @@ class Solver:
                     if next(self._match_atom(atom, environment), None) is None:
                         yield environment
                 case Comparison():
-                    yield from self._compare(literal, environment)
+                    if (extended := self._compare(literal, environment)) is not None:
+                        yield extended
                 case Generator(target=target, args=args):
                     bounds = [self.value(arg, environment) for arg in args]
                     for number in solutions_of_range(*bounds):  # type: ignore[arg-type]
-                        yield from self._match(target, number, environment)
+                        if (extended := self._match(target, number, environment)) is not None:
+                            yield extended
                 case Aggregation(target=target):
                     result = self._aggregate(literal, environment)
-                    if result is not None:
-                        yield from self._match(target, result, environment)
+                    if result is not None and (extended := self._match(target, result, environment)) is not None:
+                        yield extended
         except Undefined as reason:
             self._warn(reason)
 
@@ -148,47 +158,54 @@ class Solver:
             return
         for row in rows:
             extended = {**environment, **{name: row[column] for name, column in access.variables}}
-            yield from self._match_all([(term, row[column]) for term, column in access.patterns], extended)
+            try:
+                matched = self._match_all([(term, row[column]) for term, column in access.patterns], extended)
+            except Undefined as reason:  # the other rows may well have a value
+                self._warn(reason)
+                continue
+            if matched is not None:
+                yield matched
 
-    def _match_all(self, pairs: list[tuple[Term, Value]], environment: Environment) -> Iterator[Environment]:
-        if not pairs:
-            yield environment
-            return
-        (term, value), *rest = pairs
-        for extended in self._match(term, value, environment):
-            yield from self._match_all(rest, extended)
+    def _match_all(self, pairs: Iterable[tuple[Term, Value]], environment: Environment) -> Environment | None:
+        extended: Environment | None = environment
+        for term, value in pairs:
+            if extended is None:
+                break
+            extended = self._match(term, value, extended)
+        return extended
 
-    def _match(self, term: Term, value: Value, environment: Environment) -> Iterator[Environment]:
-        """At most one environment: the given one with the term's unbound variables set so that it equals the value."""
+    def _match(self, term: Term, value: Value, environment: Environment) -> Environment | None:
+        """The environment with the term's unbound variables set so that it equals the value; None if it cannot."""
         match term:
             case Var(name=name):
                 if name not in environment:
-                    yield {**environment, name: value}
-                elif environment[name] == value:
-                    yield environment
+                    return {**environment, name: value}
+                return environment if environment[name] == value else None
             case Anything():
-                yield environment
+                return environment
             case Make(args=args, kind=AdtKind(), branch=branch):
                 if isinstance(value, Variant) and value.branch == branch:
-                    yield from self._match_all(list(zip(args, value.args, strict=True)), environment)
+                    return self._match_all(zip(args, value.args, strict=True), environment)
+                return None
             case Make(args=args):
                 if isinstance(value, tuple) and len(value) == len(args):
-                    yield from self._match_all(list(zip(args, value, strict=True)), environment)
+                    return self._match_all(zip(args, value, strict=True), environment)
+                return None
             case Cons(items=items, rest=rest):
                 if isinstance(value, tuple) and len(value) >= len(items):
-                    heads = list(zip(items, value, strict=False))
-                    yield from self._match_all([*heads, (rest, value[len(items) :])], environment)
+                    heads = zip(items, value, strict=False)
+                    return self._match_all((*heads, (rest, value[len(items) :])), environment)
+                return None
             case _:
-                if self.value(term, environment) == value:
-                    yield environment
+                return environment if self.value(term, environment) == value else None
 
-    def _compare(self, literal: Comparison, environment: Environment) -> Iterator[Environment]:
+    def _compare(self, literal: Comparison, environment: Environment) -> Environment | None:
         if literal.op == "=":
             left_known = is_known(literal.left, environment)
             known, pattern = (literal.left, literal.right) if left_known else (literal.right, literal.left)
-            yield from self._match(pattern, self.value(known, environment), environment)
-        elif holds(literal.op, self.value(literal.left, environment), self.value(literal.right, environment)):
-            yield environment
+            return self._match(pattern, self.value(known, environment), environment)
+        left, right = self.value(literal.left, environment), self.value(literal.right, environment)
+        return environment if holds(literal.op, left, right) else None
 
     def _aggregate(self, literal: Aggregation, environment: Environment) -> Value:
         """The aggregate's value, or None where there is none."""

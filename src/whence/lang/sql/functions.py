@@ -23,6 +23,13 @@ _SQL_TYPES: Mapping[str, str] = {
     **dict.fromkeys(("DATE", "TIMESTAMP", "TIMESTAMPTZ", "TIMESTAMPLTZ", "DATETIME", "TIME"), "symbol"),
 }
 
+# Names that sqlglot takes for types of the user's own.
+_OTHER_TYPES: Mapping[str, str] = {
+    "FLOAT64": "float",
+    "STRING": "symbol",
+    **dict.fromkeys(("UBIGINT", "UINT64", "UINTEGER", "USMALLINT", "UTINYINT"), "unsigned"),
+}
+
 Term = tree.Term
 
 
@@ -82,7 +89,7 @@ def type_of(node: exp.Expr | None) -> str | None:
     kind = node.this
     name = kind.name if hasattr(kind, "name") else str(kind)
     if name == "USERDEFINED":
-        return {"STRING": "symbol", "UINT64": "unsigned", "REAL": "float"}.get(str(node.args.get("kind")).upper())
+        return _OTHER_TYPES.get(str(node.args.get("kind")).upper())
     return _SQL_TYPES.get(name)
 
 

@@ -74,8 +74,12 @@ class Grouping:
         return after, body
 
     def _having(self) -> exp.Expr | None:
+        """The condition on groups, with what aliases of the SELECT list stand for."""
         having = self._select.args.get("having")
-        return None if having is None else having.this.transform(self._aliased)
+        if having is None:
+            return None
+        condition: exp.Expr = having.this
+        return condition.transform(lambda node: self._aliased(node) if not node.find_ancestor(exp.Query) else node)
 
     # -- keys
 

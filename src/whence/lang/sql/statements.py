@@ -71,12 +71,23 @@ class Statements:
         relation.name = self._catalog.name_for(name)
         self._catalog.globals[name.lower()] = self._catalog.add(relation)
 
+    def _target(self, node: exp.Expr) -> tuple[exp.Schema | None, exp.Table | None]:
+        """The list of columns, if there is one, and the table that a statement makes or fills."""
+        schema = node.this if isinstance(node.this, exp.Schema) else None
+        table = schema.this if schema is not None else node.this
+        if isinstance(table, exp.Table) and isinstance(table.this, exp.Identifier):
+            return schema, table
+        problem = f"{node.key.upper()} names no table"
+        self._catalog.found.append(SqlSyntax(span_of(node), problem=problem, advice="write its name"))
+        return schema, None
+
     # -- CREATE
 
     def _create(self, node: exp.Create) -> None:
-        schema = node.this if isinstance(node.this, exp.Schema) else None
-        table = schema.this if schema is not None else node.this
-        name = ".".join(part.name for part in table.parts)
+        schema, table = self._target(node)
+        if table is None:
+            return
+        name = _full_name(table)
         for part, value in node.args.items():
             if value and part not in _CREATE_PARTS:
                 self._refuse(node, part.strip("_").upper())
@@ -154,12 +165,13 @@ class Statements:
     # -- INSERT
 
     def _insert(self, node: exp.Insert) -> None:
-        schema = node.this if isinstance(node.this, exp.Schema) else None
-        table = schema.this if schema is not None else node.this
+        schema, table = self._target(node)
+        if table is None:
+            return
         for part, value in node.args.items():
             if value and part not in _INSERT_PARTS:
                 self._refuse(node, f"INSERT with {part.strip('_').upper()}")
-        name = ".".join(part.name for part in table.parts)
+        name = _full_name(table)
         relation = self._catalog.globals.get(name.lower())
         if relation is None:
             self._catalog.found.append(SqlUnknownTable(span_of(table), name=name, advice="write CREATE TABLE first"))
@@ -210,6 +222,10 @@ class Statements:
         values = [conditions.term(node) for node in nodes]
         facts = tuple(values[at] for at in order)
         self._catalog.drafts.append(Draft(relation, facts, conditions.formulas, span_of(row)))
+
+
+def _full_name(table: exp.Table) -> str:
+    return ".".join(part.name for part in table.parts)
 
 
 def _word(node: exp.Expr) -> str:

@@ -1,0 +1,1 @@
+"""Where relational operations run."""

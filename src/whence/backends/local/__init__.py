@@ -1,0 +1,1 @@
+"""Columns in memory, hash indexes, compiled loops."""

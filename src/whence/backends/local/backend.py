@@ -1,0 +1,229 @@
+"""Running delta plans in this process: a batch is a list of columns, one for each slot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whence.backends.local.arrays import Ids, Lines
+from whence.backends.local.functors import apply_functor, compare
+from whence.backends.local.table import Table
+from whence.backends.local.words import Dictionary, Words
+from whence.engine.protocol import Forbid
+from whence.lang.program import Relation
+from whence.lang.types import AdtKind, Kind, Tuple, Value, Variant
+from whence.lang.calls import checked_call
+from whence.plan.steps import Build, Check, Compare, Compute, Constant, DeltaPlan, Join, Operand, Scan, Slot, Step, TakeApart
+
+# Changed rows are taken through a plan in portions whose intermediate results stay in the cache.
+PORTION = 1 << 14
+_UNRANKED = -1
+
+
+class Batch:
+    """Assignments to slots, and the highest rank among the recursive rows used so far."""
+
+    __slots__ = ("columns", "ranks", "size")
+
+    def __init__(self, slots: int, size: int) -> None:
+        self.columns: list[Words | None] = [None] * slots
+        self.size = size
+        self.ranks: Ids = np.full(size, _UNRANKED, dtype=np.int32)
+
+    def keep(self, picks: NDArray[np.int32] | NDArray[np.bool_] | NDArray[np.intp]) -> None:
+        """Keeps (or repeats) the assignments picked."""
+        self.columns = [None if column is None else column[picks] for column in self.columns]
+        self.ranks = self.ranks[picks]
+        self.size = len(self.ranks)
+
+
+class LocalBackend:
+    """Tables in memory for the relations of one program."""
+
+    def __init__(self, relations: Mapping[str, Relation], functions: Mapping[str, Callable[..., object]]) -> None:
+        self.relations = relations
+        self.functions = functions
+        self.kinds: dict[str, list[Kind]] = {name: [each.kind for each in relation.fields] for name, relation in relations.items()}
+        self.tables = {name: Table(relation.arity) for name, relation in relations.items()}
+        self.dictionary = Dictionary()
+        self.enumerated = 0
+
+    def table(self, relation: str) -> Table:
+        return self.tables[relation]
+
+    def encode(self, relation: str, rows: Sequence[Tuple]) -> Lines:
+        return self.dictionary.encode_rows(rows, self.kinds[relation])
+
+    def decode(self, relation: str, ids: Ids) -> list[Tuple]:
+        table = self.tables[relation]
+        return self.dictionary.decode_rows(table.lines[ids, : table.arity], self.kinds[relation])
+
+    def decode_keys(self, relation: str, keys: Lines) -> list[Tuple]:
+        return self.dictionary.decode_rows(keys, self.kinds[relation])
+
+    def existing(self, ids: Ids) -> Ids:
+        """Without the -1 that stand for rows not found."""
+        return ids[ids >= 0]
+
+    def have_flag(self, relation: str, keys: Lines, flag: int) -> list[bool]:
+        table = self.tables[relation]
+        found = table.find(keys)
+        return ((found >= 0) & ((table.small[found, -1] & flag) != 0)).tolist()  # type: ignore[no-any-return]
+
+    def concatenate(self, batches: Sequence[Ids]) -> Ids:
+        return np.concatenate(batches) if batches else np.empty(0, dtype=np.int32)
+
+    def unranked(self, keys: Lines) -> Ids:
+        return np.full(len(keys), _UNRANKED, dtype=np.int32)
+
+    # -- plans
+
+    def run(self, plan: DeltaPlan, ids: Ids | None, forbid: Forbid) -> Iterator[tuple[Lines, Ids]]:
+        """The heads of the derivations that a plan finds from changed rows, and the highest rank each of them uses."""
+        if ids is None or plan.scan is None:
+            yield self._finish(plan, Batch(plan.slots, 1), forbid)
+            return
+        for start in range(0, len(ids), PORTION):
+            batch = self._scan(plan, plan.scan, ids[start : start + PORTION])
+            yield self._finish(plan, batch, forbid)
+
+    def _finish(self, plan: DeltaPlan, batch: Batch, forbid: Forbid) -> tuple[Lines, Ids]:
+        for step in plan.steps:
+            if batch.size == 0:
+                break
+            self._step(step, batch, forbid)
+        heads: Lines = np.empty((batch.size, len(plan.head)), dtype=np.int64)
+        if batch.size:
+            for at, operand in enumerate(plan.head):
+                heads[:, at] = self._operand(operand, batch)
+        self.enumerated += batch.size
+        return heads, batch.ranks
+
+    def _scan(self, plan: DeltaPlan, scan: Scan, ids: Ids) -> Batch:
+        table = self.tables[scan.relation]
+        for column, constant in scan.equals:
+            ids = ids[table.column(ids, column) == self.dictionary.encode(constant.value, constant.kind)]
+        for one, other in scan.same:
+            ids = ids[table.column(ids, one) == table.column(ids, other)]
+        batch = Batch(plan.slots, len(ids))
+        for column, slot in scan.binds:
+            batch.columns[slot] = table.column(ids, column)
+        if scan.recursive:
+            batch.ranks = table.ranks(ids)
+        return batch
+
+    def _step(self, step: Step, batch: Batch, forbid: Forbid) -> None:
+        match step:
+            case Join():
+                self._join(step, batch, forbid(step))
+            case Check():
+                self._check(step, batch, forbid(step))
+            case Compare(op=op, left=left, right=right, kind=kind):
+                mask = compare(op, self._column(left, batch), self._column(right, batch), kind, self.dictionary)
+                if not mask.all():
+                    batch.keep(mask)
+            case Compute(target=target, functor=functor, args=args, arg_kinds=arg_kinds, kind=kind):
+                columns = [self._column(arg, batch) for arg in args]
+                functions = {name: self._calling(name) for name in (functor,) if name in self.functions}
+                words, defined = apply_functor(functor, columns, arg_kinds, kind, self.dictionary, functions)
+                batch.columns[target] = words
+                if defined is not None:
+                    batch.keep(defined)
+            case Build():
+                self._build(step, batch)
+            case TakeApart():
+                self._take_apart(step, batch)
+
+    def _join(self, step: Join, batch: Batch, forbid: int) -> None:
+        table = self.tables[step.relation]
+        if step.key:
+            index = table.index(tuple(column for column, _ in step.key))
+            picks, matches = index.probe(self._lines([operand for _, operand in step.key], batch), table.small, forbid)
+        else:
+            every = table.ids(forbid)
+            picks = np.repeat(np.arange(batch.size, dtype=np.int32), len(every))
+            matches = np.tile(every, batch.size)
+        for one, other in step.same:
+            equal = table.column(matches, one) == table.column(matches, other)
+            picks, matches = picks[equal], matches[equal]
+        batch.keep(picks)
+        for column, slot in step.binds:
+            batch.columns[slot] = table.column(matches, column)
+        if step.recursive:
+            batch.ranks = np.maximum(batch.ranks, table.ranks(matches))
+
+    def _check(self, step: Check, batch: Batch, forbid: int) -> None:
+        table = self.tables[step.relation]
+        found = table.find(self._lines(step.args, batch), forbid)
+        mask = (found >= 0) if step.present else (found < 0)
+        if not mask.all():
+            batch.keep(mask)
+            found = found[mask]
+        if step.present and step.recursive:
+            batch.ranks = np.maximum(batch.ranks, table.ranks(found))
+
+    def _build(self, step: Build, batch: Batch) -> None:
+        decoded = [
+            self.dictionary.decode_column(self._column(part, batch), kind)
+            for part, kind in zip(step.parts, step.part_kinds, strict=True)
+        ]
+        rows: list[tuple[Value, ...]] = list(zip(*decoded, strict=True)) if decoded else [()] * batch.size
+        values: list[Value]
+        if step.rest is not None:
+            tails = self.dictionary.decode_column(self._column(step.rest, batch), step.kind)
+            values = [row + tail for row, tail in zip(rows, tails, strict=True)]  # type: ignore[operator]
+        elif step.branch is not None:
+            values = [Variant(step.branch, row) for row in rows]
+        else:
+            values = list(rows)
+        batch.columns[step.target] = self.dictionary.encode_column(values, step.kind)
+
+    def _take_apart(self, step: TakeApart, batch: Batch) -> None:
+        values = self.dictionary.decode_column(self._column(step.source, batch), step.kind)
+        width = len(step.parts)
+        parts: list[tuple[Value, ...]] = []
+        kept: list[int] = []
+        for at, value in enumerate(values):
+            if isinstance(step.kind, AdtKind):
+                fits = isinstance(value, Variant) and value.branch == step.branch
+                items = value.args if isinstance(value, Variant) else ()
+            else:
+                items = value if isinstance(value, tuple) else ()
+                fits = isinstance(value, tuple) and (len(items) >= width if step.open_ended else len(items) == width)
+            if fits:
+                kept.append(at)
+                parts.append(items)
+        batch.keep(np.array(kept, dtype=np.intp))
+        for at, (slot, kind) in enumerate(zip(step.parts, step.part_kinds, strict=True)):
+            batch.columns[slot] = self.dictionary.encode_column([items[at] for items in parts], kind)
+        if step.rest is not None:
+            batch.columns[step.rest] = self.dictionary.encode_column([items[width:] for items in parts], step.kind)
+
+    # -- operands
+
+    def _operand(self, operand: Operand, batch: Batch) -> Words | int:
+        if isinstance(operand, Slot):
+            column = batch.columns[operand.number]
+            assert column is not None
+            return column
+        return self.dictionary.encode(operand.value, operand.kind)
+
+    def _column(self, operand: Operand, batch: Batch) -> Words:
+        value = self._operand(operand, batch)
+        return value if isinstance(value, np.ndarray) else np.full(batch.size, value, dtype=np.int64)
+
+    def _lines(self, operands: Sequence[Operand], batch: Batch) -> Lines:
+        lines: Lines = np.empty((batch.size, len(operands)), dtype=np.int64)
+        for at, operand in enumerate(operands):
+            lines[:, at] = self._operand(operand, batch)
+        return lines
+
+    def _calling(self, name: str) -> Callable[[Sequence[list[Value]], Kind], list[Value]]:
+        function = self.functions[name]
+
+        def call(columns: Sequence[list[Value]], kind: Kind) -> list[Value]:
+            return [checked_call(name, function, args, kind) for args in zip(*columns, strict=True)]
+
+        return call

@@ -1,0 +1,148 @@
+"""Functors on columns of words: arithmetic in NumPy, everything else value by value through the language's definition.
+
+Each function gives the results and which of them are defined (None if all are).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whence.backends.local.words import Dictionary, Words
+from whence.lang.functors import Undefined, cast, implementation, matches, ordinal
+from whence.lang.types import FLOAT, NUMBER, SYMBOL, UNSIGNED, Kind, Value
+
+Mask = NDArray[np.bool_]
+Result = tuple[Words, Mask | None]
+
+_DIRECT: Mapping[str, Callable[..., NDArray[np.int64]]] = {
+    "+": np.add,
+    "*": np.multiply,
+    "band": np.bitwise_and,
+    "bor": np.bitwise_or,
+    "bxor": np.bitwise_xor,
+    "bnot": np.invert,
+    "land": lambda left, right: ((left != 0) & (right != 0)).astype(np.int64),
+    "lor": lambda left, right: ((left != 0) | (right != 0)).astype(np.int64),
+    "lxor": lambda left, right: ((left != 0) != (right != 0)).astype(np.int64),
+    "lnot": lambda value: (value == 0).astype(np.int64),
+}
+_REAL: Mapping[str, Callable[..., NDArray[np.float64]]] = {"+": np.add, "*": np.multiply}
+
+
+def apply_functor(
+    functor: str,
+    columns: Sequence[Words],
+    arg_kinds: Sequence[Kind],
+    kind: Kind,
+    dictionary: Dictionary,
+    functions: Mapping[str, Callable[[Sequence[list[Value]], Kind], list[Value]]],
+) -> Result:
+    if functor == "constant":
+        return columns[0], None
+    if functor in functions:
+        values = functions[functor]([dictionary.decode_column(column, each) for column, each in zip(columns, arg_kinds, strict=True)], kind)
+        return dictionary.encode_column(values, kind), None
+    if kind in (NUMBER, UNSIGNED) and all(each == kind for each in arg_kinds):
+        if functor in _DIRECT:
+            return _DIRECT[functor](*columns), None
+        if functor == "-":
+            return (-columns[0] if len(columns) == 1 else columns[0] - columns[1]), None
+        if kind == NUMBER and functor in ("min", "max"):
+            combine = np.minimum if functor == "min" else np.maximum
+            return _fold(combine, columns), None
+    if kind == FLOAT and all(each == FLOAT for each in arg_kinds):
+        reals = [np.ascontiguousarray(column).view(np.float64) for column in columns]
+        if functor in _REAL:
+            return _defined(_REAL[functor](*reals))
+        if functor == "-":
+            return _defined(-reals[0] if len(reals) == 1 else reals[0] - reals[1])
+        if functor in ("min", "max"):
+            return _defined(_fold(np.minimum if functor == "min" else np.maximum, reals))
+    return _value_by_value(_function(functor, arg_kinds, kind), columns, arg_kinds, kind, dictionary)
+
+
+def _fold(combine: Callable[..., NDArray], columns: Sequence[NDArray]) -> NDArray:  # type: ignore[type-arg]
+    result = columns[0]
+    for column in columns[1:]:
+        result = combine(result, column)
+    return result
+
+
+def _defined(reals: NDArray[np.float64]) -> Result:
+    undefined = np.isnan(reals)
+    words = (reals + 0.0).view(np.int64)
+    return words, ~undefined if undefined.any() else None
+
+
+def _function(functor: str, arg_kinds: Sequence[Kind], kind: Kind) -> Callable[..., Value]:
+    if functor == "as":
+        reinterpret = cast(arg_kinds[0], kind)
+        assert reinterpret is not None
+        return reinterpret
+    if functor == "ord":
+        return ordinal
+    return implementation(functor, arg_kinds[0] if arg_kinds else None, kind)
+
+
+def _value_by_value(
+    function: Callable[..., Value], columns: Sequence[Words], arg_kinds: Sequence[Kind], kind: Kind, dictionary: Dictionary
+) -> Result:
+    decoded = [dictionary.decode_column(column, each) for column, each in zip(columns, arg_kinds, strict=True)]
+    values: list[Value] = []
+    defined = np.ones(len(columns[0]) if columns else 1, dtype=np.bool_)
+    placeholder: Value = 0 if kind in (NUMBER, UNSIGNED) else 0.0 if kind == FLOAT else ""
+    for at, args in enumerate(zip(*decoded, strict=True)):
+        try:
+            values.append(function(*args))
+        except Undefined:
+            defined[at] = False
+            values.append(placeholder)
+    return dictionary.encode_column(values, kind), None if defined.all() else defined
+
+
+def compare(op: str, left: Words, right: Words, kind: Kind, dictionary: Dictionary) -> Mask:
+    """Which lines satisfy a comparison."""
+    if op == "=":
+        return left == right
+    if op == "!=":
+        return left != right
+    if kind == NUMBER:
+        return _ORDER[op](left, right)
+    if kind == UNSIGNED:
+        return _ORDER[op](np.ascontiguousarray(left).view(np.uint64), np.ascontiguousarray(right).view(np.uint64))
+    if kind == FLOAT:
+        return _ORDER[op](np.ascontiguousarray(left).view(np.float64), np.ascontiguousarray(right).view(np.float64))
+    assert kind == SYMBOL
+    pairs = zip(dictionary.decode_column(left, kind), dictionary.decode_column(right, kind), strict=True)
+    test = _TEXT[op]
+    return np.fromiter((test(one, other) for one, other in pairs), dtype=np.bool_, count=len(left))
+
+
+_ORDER: Mapping[str, Callable[..., Mask]] = {
+    "<": np.less,
+    "<=": np.less_equal,
+    ">": np.greater,
+    ">=": np.greater_equal,
+}
+
+
+def _matches(pattern: str, text: str, *, wanted: bool) -> bool:
+    try:
+        return matches(pattern, text) is wanted
+    except Undefined:
+        return False
+
+
+_TEXT: Mapping[str, Callable[[str, str], bool]] = {
+    "<": lambda left, right: left < right,
+    "<=": lambda left, right: left <= right,
+    ">": lambda left, right: left > right,
+    ">=": lambda left, right: left >= right,
+    "match": lambda pattern, text: _matches(pattern, text, wanted=True),
+    "!match": lambda pattern, text: _matches(pattern, text, wanted=False),
+    "contains": lambda part, text: part in text,
+    "!contains": lambda part, text: part not in text,
+}

@@ -1,0 +1,1 @@
+"""Maintaining views: the epoch algorithms, over the operations a backend offers."""

@@ -1,0 +1,66 @@
+"""Epochs: a batch of updates taken through the strata in order, each stratum handing its net changes to those above."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Generic
+
+from whence.engine.protocol import ADDED, EXTERNAL, Backend, I, K, R
+from whence.engine.recompute import RecomputedStratum
+from whence.engine.support import Delta, Stats, SupportStratum
+from whence.lang.types import Tuple
+from whence.plan.compile import Plan
+from whence.reference.evaluate import StratumEvaluator
+
+STRATEGIES = ("support", "recompute")
+
+
+class Maintainer(Generic[I, K, R]):
+    """The views of one plan, kept exact. `strategy` is how strata are maintained: `support` where it can, or `recompute`."""
+
+    def __init__(self, plan: Plan, backend: Backend[I, K, R], strategy: str = "support") -> None:
+        self.plan = plan
+        self.backend = backend
+        evaluator = StratumEvaluator(plan.program)
+        self.strata: list[SupportStratum[I, K, R] | RecomputedStratum[I, K, R]] = []
+        for stratum, each in zip(plan.program.strata, plan.strata, strict=True):
+            if each.native and strategy == "support":
+                self.strata.append(SupportStratum(each, backend))
+            else:
+                self.strata.append(RecomputedStratum(each, stratum, backend, evaluator))
+        self.started = False
+
+    def apply(self, removals: Mapping[str, list[Tuple]], insertions: Mapping[str, list[Tuple]]) -> dict[str, Delta[I]]:
+        """One epoch. What is taken out must be there from outside, and what is put in must not. `settle` ends it."""
+        changes: dict[str, Delta[I]] = {}
+        removed = {name: self.backend.encode(name, rows) for name, rows in removals.items() if rows}
+        inserted = {name: self.backend.encode(name, rows) for name, rows in insertions.items() if rows}
+        for stratum in self.strata:
+            own = stratum.plan.relations
+            out = {name: removed[name] for name in own if name in removed}
+            put = {name: inserted[name] for name in own if name in inserted}
+            inputs = {name: changes[name] for name in stratum.plan.inputs if name in changes}
+            if out or put or inputs or not self.started:
+                changes |= stratum.maintain(out, put, inputs, first=not self.started)
+        self.started = True
+        return changes
+
+    def settle(self, changes: Mapping[str, Delta[I]]) -> None:
+        """Forgets the state before the epoch."""
+        for name, delta in changes.items():
+            table = self.backend.table(name)
+            table.change_flags(delta.added, off=ADDED)
+            table.erase(delta.gone)
+
+    def is_external(self, name: str, keys: K) -> list[bool]:
+        """For each row, whether it was put in from outside."""
+        return self.backend.have_flag(name, keys, EXTERNAL)
+
+    @property
+    def stats(self) -> Stats:
+        total = Stats()
+        for stratum in self.strata:
+            total.rounds += stratum.stats.rounds
+            total.suspended += stratum.stats.suspended
+            total.rederived += stratum.stats.rederived
+        return total

@@ -1,0 +1,245 @@
+"""Support counting with ranks: one epoch of one stratum.
+
+Each derived row keeps how many derivations it has, its rank, and how many of its derivations use only lower-ranked rows of the
+stratum. After every epoch each present row has at least one such well-founded derivation; by induction over ranks it follows
+from the inputs, so rows that only support each other cannot stay. The cost of an epoch follows what it adds or suspends, not
+the size of the views.
+
+1. *Take away.* What lost its inputs loses derivations. A row whose last well-founded derivation goes is suspended, and what
+   was derived from it loses derivations in turn, until nothing more is suspended.
+2. *Put back and add.* Suspended rows that still have derivations, and what new inputs derive, become present in rounds. A
+   row's rank is the round it becomes present in, so all the derivations it has by then are from lower ranks.
+
+Changed rows are propagated in batches, one relation at a time. Within a rule, literals before the changed one see the state
+after the batch and literals behind it the state before: each derivation is met once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Generic
+
+from whence.engine.protocol import ADDED, BATCH, EXTERNAL, GONE, HIDDEN, QUEUED, SUSPENDED, Backend, Forbid, I, K, R
+from whence.plan.steps import Check, DeltaPlan, Join, StratumPlan
+
+
+@dataclass
+class Delta(Generic[I]):
+    """The rows of a relation that came and that went in this epoch."""
+
+    added: I
+    gone: I
+
+
+@dataclass
+class Stats:
+    """What an epoch did."""
+
+    rounds: int = 0
+    suspended: int = 0
+    rederived: int = 0
+
+
+@dataclass
+class SupportStratum(Generic[I, K, R]):
+    """A stratum under maintenance. `rank` is the highest in use."""
+
+    plan: StratumPlan
+    backend: Backend[I, K, R]
+    rank: int = 0
+    stats: Stats = field(default_factory=Stats)
+
+    def maintain(
+        self, removed: Mapping[str, K], inserted: Mapping[str, K], inputs: Mapping[str, Delta[I]], *, first: bool
+    ) -> dict[str, Delta[I]]:
+        """One epoch, given what was put in and taken out from outside and what changed below. `first` derives what needs no input."""
+        epoch = _Epoch(self, inputs)
+        for name, keys in removed.items():
+            epoch.take_out(name, keys)
+        epoch.take_away()
+        for name, keys in inserted.items():
+            epoch.put_in(name, keys)
+        if first:
+            epoch.derive_statics()
+        epoch.put_back()
+        return epoch.finish()
+
+
+class _Epoch(Generic[I, K, R]):
+    def __init__(self, stratum: SupportStratum[I, K, R], inputs: Mapping[str, Delta[I]]) -> None:
+        self.stratum = stratum
+        self.backend = stratum.backend
+        self.plan = stratum.plan
+        self.inputs = inputs
+        self.members = frozenset(stratum.plan.relations)
+        self.lost: dict[str, list[I]] = {name: [] for name in stratum.plan.relations}
+        self.queue: dict[str, list[I]] = {name: [] for name in stratum.plan.relations}
+        self.suspended: dict[str, list[I]] = {name: [] for name in stratum.plan.relations}
+        self.made: dict[str, list[I]] = {name: [] for name in stratum.plan.relations}
+        # Which inputs have been propagated in the current phase: as positive and as negated literals.
+        self.done: set[tuple[str, bool]] = set()
+
+    # -- from outside
+
+    def take_out(self, name: str, keys: K) -> None:
+        table = self.backend.table(name)
+        table.change_flags(table.find(keys), off=EXTERNAL)
+        self._note_lost(name, table.drop_supports(keys, self.backend.unranked(keys)))
+
+    def put_in(self, name: str, keys: K) -> None:
+        table = self.backend.table(name)
+        self._note_queued(name, table.add_supports(keys, self.backend.unranked(keys)))
+        table.change_flags(table.find(keys), on=EXTERNAL)
+
+    def derive_statics(self) -> None:
+        for plan in self.plan.statics:
+            for keys, ranks in self.backend.run(plan, None, lambda step: 0):
+                self._add(plan, keys, ranks)
+
+    # -- take away
+
+    def take_away(self) -> None:
+        self.done = set()
+        for name, delta in self.inputs.items():
+            self._propagate_input(name, delta.gone, negated=False, drop=True)
+            self._propagate_input(name, delta.added, negated=True, drop=True)
+        while name := next((name for name, batches in self.lost.items() if batches), None):  # type: ignore[assignment]
+            batch = self.backend.concatenate(self.lost[name])
+            self.lost[name] = []
+            self.suspended[name].append(batch)
+            table = self.backend.table(name)
+            table.change_flags(batch, on=BATCH)
+            for plan in self._plans(name, negated=False):
+                for keys, ranks in self.backend.run(plan, batch, self._seen_while_taking(plan)):
+                    self._drop(plan, keys, ranks)
+            table.change_flags(batch, on=HIDDEN, off=BATCH)
+
+    def _seen_while_taking(self, plan: DeltaPlan) -> Forbid:
+        assert plan.scan is not None
+        driver = plan.scan.relation
+
+        def forbid(step: Join | Check) -> int:
+            if step.relation not in self.members:
+                return self._input_view(step, plan, taking=True)
+            if step.relation == driver and step.position < plan.position:
+                return HIDDEN | BATCH
+            return HIDDEN
+
+        return forbid
+
+    # -- put back and add
+
+    def put_back(self) -> None:
+        for name, batches in self.suspended.items():
+            if batches:
+                table = self.backend.table(name)
+                back = table.derivable(self.backend.concatenate(batches))
+                table.change_flags(back, on=QUEUED)
+                self._note_queued(name, back)
+        self.done = set()
+        for name, delta in self.inputs.items():
+            self._propagate_input(name, delta.added, negated=False, drop=False)
+            self._propagate_input(name, delta.gone, negated=True, drop=False)
+        while any(self.queue.values()):
+            self._round()
+
+    def _round(self) -> None:
+        self.stratum.rank += 1
+        self.stratum.stats.rounds += 1
+        frontier = {name: self.backend.concatenate(batches) for name, batches in self.queue.items() if batches}
+        self.queue = {name: [] for name in self.queue}
+        for name, batch in frontier.items():
+            table = self.backend.table(name)
+            self.made[name].append(table.with_flags(batch, on=ADDED))
+            table.activate(batch, self.stratum.rank)
+        for name, batch in frontier.items():
+            for plan in self._plans(name, negated=False):
+                for keys, ranks in self.backend.run(plan, batch, self._seen_while_adding(plan)):
+                    self._add(plan, keys, ranks)
+            self.backend.table(name).change_flags(batch, off=BATCH)
+
+    def _seen_while_adding(self, plan: DeltaPlan) -> Forbid:
+        assert plan.scan is not None
+        driver = plan.scan.relation
+
+        def forbid(step: Join | Check) -> int:
+            if step.relation not in self.members:
+                return self._input_view(step, plan, taking=False)
+            if step.relation == driver and step.position < plan.position:
+                return HIDDEN
+            return HIDDEN | BATCH
+
+        return forbid
+
+    # -- inputs
+
+    def _propagate_input(self, name: str, ids: I, *, negated: bool, drop: bool) -> None:
+        if len(ids):  # type: ignore[arg-type]
+            for plan in self._plans(name, negated=negated):
+                for keys, ranks in self.backend.run(plan, ids, self._seen_by_input(plan, taking=drop)):
+                    (self._drop if drop else self._add)(plan, keys, ranks)
+        self.done.add((name, negated))
+
+    def _seen_by_input(self, plan: DeltaPlan, *, taking: bool) -> Forbid:
+        def forbid(step: Join | Check) -> int:
+            if step.relation in self.members:
+                return HIDDEN
+            return self._input_view(step, plan, taking=taking)
+
+        return forbid
+
+    def _input_view(self, step: Join | Check, plan: DeltaPlan, *, taking: bool) -> int:
+        """Which rows of an input a literal must not see: it stands before or after its own change, step by step.
+
+        A positive literal goes from the old rows over those that stay to the new ones; a negated one from the old rows over
+        old and new together to the new ones.
+        """
+        if step.relation not in self.inputs:
+            return 0
+        negated = isinstance(step, Check) and not step.present
+        assert plan.scan is not None
+        if step.relation == plan.scan.relation and negated == plan.negated:
+            after = step.position < plan.position
+        else:
+            after = (step.relation, negated) in self.done
+        between = 0 if negated else ADDED | GONE
+        if taking:
+            return between if after else ADDED
+        return GONE if after else between
+
+    # -- supports
+
+    def _plans(self, name: str, *, negated: bool) -> Sequence[DeltaPlan]:
+        return [plan for plan in self.plan.deltas if plan.scan is not None and plan.scan.relation == name and plan.negated == negated]
+
+    def _add(self, plan: DeltaPlan, keys: K, ranks: R) -> None:
+        relation = plan.rule.head.relation
+        self._note_queued(relation, self.backend.table(relation).add_supports(keys, ranks))
+
+    def _drop(self, plan: DeltaPlan, keys: K, ranks: R) -> None:
+        relation = plan.rule.head.relation
+        self._note_lost(relation, self.backend.table(relation).drop_supports(keys, ranks))
+
+    def _note_lost(self, name: str, ids: I) -> None:
+        if len(ids):  # type: ignore[arg-type]
+            self.lost[name].append(ids)
+            self.stratum.stats.suspended += len(ids)  # type: ignore[arg-type]
+
+    def _note_queued(self, name: str, ids: I) -> None:
+        if len(ids):  # type: ignore[arg-type]
+            self.queue[name].append(ids)
+
+    # -- the end
+
+    def finish(self) -> dict[str, Delta[I]]:
+        """The net changes. Rows that went stay, flagged, until the epoch is over: the strata above ask for the old state."""
+        changes = {}
+        for name in self.plan.relations:
+            table = self.backend.table(name)
+            went = table.with_flags(self.backend.concatenate(self.suspended[name]), on=SUSPENDED)
+            table.change_flags(went, on=GONE, off=SUSPENDED | HIDDEN)
+            added = self.backend.concatenate(self.made[name])
+            if len(went) or len(added):  # type: ignore[arg-type]
+                changes[name] = Delta(added, went)
+        return changes

@@ -1,0 +1,133 @@
+"""A checked program to a plan: what is not needed dropped, wildcards out of negations, delta plans for every stratum."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from whence.lang.program import (
+    Aggregation,
+    Anything,
+    Apply,
+    Atom,
+    Generator,
+    Negation,
+    Program,
+    Relation,
+    Rule,
+    Stratum,
+    Var,
+)
+from whence.lang.tree import walk
+from whence.plan.delta_plans import delta_plans
+from whence.plan.steps import StratumPlan
+
+
+@dataclass(frozen=True)
+class Plan:
+    """`program` is the program as planned, with the helper relations that rewrites brought in (their names hold a `!`)."""
+
+    program: Program
+    strata: tuple[StratumPlan, ...]
+
+    def is_helper(self, relation: str) -> bool:
+        return "!" in relation
+
+
+def compile_plan(program: Program) -> Plan:
+    program = project_negations(program)
+    return Plan(program, tuple(_plan_stratum(program, stratum) for stratum in program.strata))
+
+
+def project_negations(program: Program) -> Program:
+    """Gives each negated atom with wildcards a relation of its own that holds the columns that matter.
+
+    `!e(_, x)` asks whether any row has x: the helper relation counts them, so that a change is seen when the first comes and
+    when the last goes.
+    """
+    relations: dict[str, Relation] = dict(program.relations)
+    projections: dict[str, tuple[str, Rule]] = {}
+    rules = []
+    for rule in program.rules:
+        body = []
+        for literal in rule.body:
+            if isinstance(literal, Negation) and any(isinstance(arg, Anything) for arg in literal.atom.args):
+                literal = _project(literal, relations, projections)  # noqa: PLW2901
+            body.append(literal)
+        rules.append(replace(rule, body=tuple(body)))
+    if not projections:
+        return program
+    strata: list[Stratum] = []
+    for stratum in program.strata:
+        strata.append(stratum)
+        strata += [Stratum((name,)) for name, (source, _) in projections.items() if source in stratum.relations]
+    rules += [rule for _, rule in projections.values()]
+    return replace(program, relations=relations, rules=tuple(rules), strata=tuple(strata))
+
+
+def _project(
+    literal: Negation, relations: dict[str, Relation], projections: dict[str, tuple[str, Rule]]
+) -> Negation:
+    atom = literal.atom
+    kept = [at for at, arg in enumerate(atom.args) if not isinstance(arg, Anything)]
+    name = f"{atom.relation}!{','.join(str(at) for at in kept)}"
+    if name not in projections:
+        fields = tuple(relations[atom.relation].fields[at] for at in kept)
+        relations[name] = Relation(name, fields, atom.span)
+        variables = [Var(f"c{at}", each.kind) for at, each in enumerate(relations[atom.relation].fields)]
+        args = tuple(variables[at] if at in kept else Anything(variables[at].kind) for at in range(len(variables)))
+        head = Atom(name, tuple(variables[at] for at in kept), atom.span)
+        projections[name] = (atom.relation, Rule(f"{name}#1", head, (Atom(atom.relation, args, atom.span),), atom.span))
+    return Negation(Atom(name, tuple(atom.args[at] for at in kept), atom.span), literal.span)
+
+
+def _plan_stratum(program: Program, stratum: Stratum) -> StratumPlan:
+    members = frozenset(stratum.relations)
+    rules = [rule for rule in program.rules if rule.head.relation in members]
+    inputs = sorted(_reads(program, rules, members))
+    reason = _why_not_native(program, stratum, rules)
+    if reason:
+        return StratumPlan(stratum.relations, stratum.recursive, False, reason, inputs=tuple(inputs))
+    plans = [plan for rule in rules for plan in delta_plans(rule, members)]
+    return StratumPlan(
+        stratum.relations,
+        stratum.recursive,
+        True,
+        deltas=tuple(plan for plan in plans if plan.scan is not None),
+        statics=tuple(plan for plan in plans if plan.scan is None),
+        inputs=tuple(inputs),
+    )
+
+
+def _reads(program: Program, rules: list[Rule], members: frozenset[str]) -> set[str]:
+    everything: list[object] = [rule.body for rule in rules]
+    everything += [each.body for each in program.subsumptions if each.dominated.relation in members]
+    return {part.relation for body in everything for part in walk(body) if isinstance(part, Atom)} - members
+
+
+def _why_not_native(program: Program, stratum: Stratum, rules: list[Rule]) -> str:
+    """Why a stratum is evaluated anew rather than maintained; empty if it is maintained."""
+    relations: Mapping[str, Relation] = program.relations
+    if stratum.stages:
+        return "negation inside recursion, by stages"
+    if stratum.monotone:
+        return "aggregates inside recursion"
+    for name in stratum.relations:
+        relation = relations[name]
+        if relation.equivalence:
+            return f"{name} is an eqrel"
+        if relation.choices:
+            return f"{name} has a choice-domain"
+        if relation.limit is not None:
+            return f"{name} has a .limitsize"
+        if any(each.dominated.relation == name for each in program.subsumptions):
+            return f"{name} has subsumption"
+    for rule in rules:
+        for part in walk(rule):
+            if isinstance(part, Aggregation):
+                return f"rule {rule.name} has an aggregate"
+            if isinstance(part, Generator):
+                return f"rule {rule.name} has a range"
+            if isinstance(part, Apply) and part.functor == "autoinc":
+                return f"rule {rule.name} has autoinc()"
+    return ""

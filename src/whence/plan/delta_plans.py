@@ -1,0 +1,201 @@
+"""Delta plans: per rule and per changed literal, the order of joins and tests that finds what follows from the change.
+
+The changed literal comes first; the rest is ordered so that each join has as many columns bound as can be. Positions in the
+body tell the engine which rows the other literals must see, so that every derivation is found exactly once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from whence.lang.order import order_body
+from whence.lang.program import Anything, Apply, Atom, Comparison, Cons, Const, Literal, Make, Negation, Rule, Term, Var
+from whence.lang.types import Kind, ListKind
+from whence.plan.steps import Build, Check, Compare, Compute, Constant, DeltaPlan, Join, Operand, Scan, Slot, Step, TakeApart
+
+
+def delta_plans(rule: Rule, stratum: frozenset[str]) -> Iterator[DeltaPlan]:
+    """One plan for each atom and negation of the rule; a single one without a scan if there are none."""
+    drivers = [at for at, literal in enumerate(rule.body) if isinstance(literal, Atom | Negation)]
+    if not drivers:
+        yield _Builder(rule, stratum).build(None)
+    for position in drivers:
+        yield _Builder(rule, stratum).build(position)
+
+
+class _Builder:
+    def __init__(self, rule: Rule, stratum: frozenset[str]) -> None:
+        self.rule = rule
+        self.stratum = stratum
+        self.slots: dict[str, int] = {}
+        self.count = 0
+        self.steps: list[Step] = []
+
+    def build(self, position: int | None) -> DeltaPlan:
+        rule = self.rule
+        scan, negated = None, False
+        if position is not None:
+            driver = rule.body[position]
+            negated = isinstance(driver, Negation)
+            atom = driver.atom if isinstance(driver, Negation) else driver
+            assert isinstance(atom, Atom)
+            scan = self._scan(atom)
+        rest: list[Literal] = [literal for at, literal in enumerate(rule.body) if at != position]
+        ordered, _ = order_body(rest, set(self.slots))
+        places = {id(literal): at for at, literal in enumerate(rule.body)}
+        for literal in ordered:
+            self._literal(literal, places[id(literal)])
+        head = tuple(self._operand(arg) for arg in rule.head.args)
+        return DeltaPlan(rule, -1 if position is None else position, negated, scan, tuple(self.steps), head, self.count)
+
+    # -- literals
+
+    def _scan(self, atom: Atom) -> Scan:
+        binds: list[tuple[int, int]] = []
+        equals: list[tuple[int, Constant]] = []
+        same: list[tuple[int, int]] = []
+        columns: dict[str, int] = {}
+        later: list[tuple[Term, int]] = []
+        for column, arg in enumerate(atom.args):
+            match arg:
+                case Anything():
+                    pass
+                case Var(name=name) if name in columns:
+                    same.append((columns[name], column))
+                case Var(name=name):
+                    columns[name] = column
+                    binds.append((column, self._new(name)))
+                case Const(value=value, kind=kind):
+                    equals.append((column, Constant(value, kind)))
+                case _:
+                    later.append((arg, column))
+        for term, column in later:
+            slot = self._fresh()
+            binds.append((column, slot))
+            self._match(term, Slot(slot))
+        return Scan(atom.relation, atom.relation in self.stratum, tuple(binds), tuple(equals), tuple(same))
+
+    def _literal(self, literal: Literal, position: int) -> None:
+        match literal:
+            case Atom():
+                self._join(literal, position)
+            case Negation(atom=atom):
+                args = tuple(self._operand(arg) for arg in atom.args)
+                self.steps.append(Check(position, atom.relation, False, args, present=False))
+            case Comparison(op="=", left=left, right=right):
+                known, pattern = (left, right) if self._is_bound(left) else (right, left)
+                self._match(pattern, self._operand(known))
+            case Comparison(op=op, left=left, right=right):
+                self.steps.append(Compare(op, self._operand(left), self._operand(right), left.kind))
+            case _:
+                raise AssertionError(literal)
+
+    def _join(self, atom: Atom, position: int) -> None:
+        recursive = atom.relation in self.stratum
+        key: list[tuple[int, Operand]] = []
+        binds: list[tuple[int, int]] = []
+        same: list[tuple[int, int]] = []
+        columns: dict[str, int] = {}
+        later: list[tuple[Term, int]] = []
+        for column, arg in enumerate(atom.args):
+            match arg:
+                case Anything():
+                    pass
+                case Var(name=name) if name in columns:
+                    same.append((columns[name], column))
+                case _ if self._is_bound(arg):
+                    key.append((column, self._operand(arg)))
+                case Var(name=name):
+                    columns[name] = column
+                case _:
+                    later.append((arg, column))
+        if len(key) == len(atom.args):
+            args = tuple(operand for _, operand in key)
+            self.steps.append(Check(position, atom.relation, recursive, args, present=True))
+            return
+        binds = [(column, self._new(name)) for name, column in columns.items()]
+        patterns = [(term, self._fresh(), column) for term, column in later]
+        binds += [(column, slot) for _, slot, column in patterns]
+        self.steps.append(Join(position, atom.relation, recursive, tuple(key), tuple(binds), tuple(same)))
+        for term, slot, _ in patterns:
+            self._match(term, Slot(slot))
+
+    # -- terms
+
+    def _new(self, name: str) -> int:
+        self.slots[name] = self._fresh()
+        return self.slots[name]
+
+    def _fresh(self) -> int:
+        self.count += 1
+        return self.count - 1
+
+    def _is_bound(self, term: Term) -> bool:
+        match term:
+            case Var(name=name):
+                return name in self.slots
+            case Const():
+                return True
+            case Anything():
+                return False
+            case Apply(args=args) | Make(args=args):
+                return all(self._is_bound(arg) for arg in args)
+            case Cons(items=items, rest=rest):
+                return all(self._is_bound(part) for part in (*items, rest))
+
+    def _operand(self, term: Term) -> Operand:
+        """A bound term's value, computed by steps of its own where need be."""
+        match term:
+            case Var(name=name):
+                return Slot(self.slots[name])
+            case Const(value=value, kind=kind):
+                return Constant(value, kind)
+            case Apply(functor=functor, args=args, kind=kind):
+                operands, kinds = tuple(self._operand(arg) for arg in args), tuple(arg.kind for arg in args)
+                target = self._fresh()
+                self.steps.append(Compute(target, functor, operands, kinds, kind))
+                return Slot(target)
+            case Make(args=args, kind=kind, branch=branch):
+                parts, kinds = tuple(self._operand(arg) for arg in args), tuple(arg.kind for arg in args)
+                target = self._fresh()
+                self.steps.append(Build(target, parts, kinds, kind, branch))
+                return Slot(target)
+            case Cons(items=items, rest=rest, kind=kind):
+                parts, kinds = tuple(self._operand(item) for item in items), tuple(item.kind for item in items)
+                tail = self._operand(rest)
+                target = self._fresh()
+                self.steps.append(Build(target, parts, kinds, kind, rest=tail))
+                return Slot(target)
+            case Anything():
+                raise AssertionError("a wildcard has no value")
+
+    def _match(self, pattern: Term, value: Operand) -> None:
+        """Steps that make a pattern equal to a value, binding its variables."""
+        if self._is_bound(pattern):
+            self.steps.append(Compare("=", self._operand(pattern), value, pattern.kind))
+            return
+        match pattern:
+            case Anything():
+                pass
+            case Var(name=name):
+                self.slots[name] = value.number if isinstance(value, Slot) else self._loaded(value, pattern.kind)
+            case Make(args=args, kind=kind, branch=branch):
+                slots = tuple(self._fresh() for _ in args)
+                self.steps.append(TakeApart(value, kind, branch, slots, tuple(arg.kind for arg in args)))
+                for arg, slot in zip(args, slots, strict=True):
+                    self._match(arg, Slot(slot))
+            case Cons(items=items, rest=rest, kind=kind):
+                assert isinstance(kind, ListKind)
+                slots, tail = tuple(self._fresh() for _ in items), self._fresh()
+                kinds = tuple(kind.element for _ in items)
+                self.steps.append(TakeApart(value, kind, None, slots, kinds, rest=tail, open_ended=True))
+                for part, slot in zip((*items, rest), (*slots, tail), strict=True):
+                    self._match(part, Slot(slot))
+            case _:
+                raise AssertionError(pattern)
+
+    def _loaded(self, value: Operand, kind: Kind) -> int:
+        """A constant put into a slot."""
+        target = self._fresh()
+        self.steps.append(Compute(target, "constant", (value,), (kind,), kind))
+        return target

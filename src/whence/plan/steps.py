@@ -1,0 +1,133 @@
+"""What a delta plan is made of: operations on batches of variable assignments, each variable in a numbered slot."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from whence.lang.program import Rule
+from whence.lang.types import Kind, Value
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    value: Value
+    kind: Kind
+
+
+Operand = Slot | Constant
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """Starts from changed rows of a relation: columns into slots, rows that do not fit left out."""
+
+    relation: str
+    recursive: bool
+    binds: tuple[tuple[int, int], ...]
+    equals: tuple[tuple[int, Constant], ...] = ()
+    same: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """Extends each assignment by the rows of a relation that agree with it on `key`."""
+
+    position: int
+    relation: str
+    recursive: bool
+    key: tuple[tuple[int, Operand], ...]
+    binds: tuple[tuple[int, int], ...]
+    same: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """Keeps assignments for which a row is there, or is not there."""
+
+    position: int
+    relation: str
+    recursive: bool
+    args: tuple[Operand, ...]
+    present: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    op: str
+    left: Operand
+    right: Operand
+    kind: Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Compute:
+    """Puts a functor's value into a slot; assignments for which it has none are dropped."""
+
+    target: int
+    functor: str
+    args: tuple[Operand, ...]
+    arg_kinds: tuple[Kind, ...]
+    kind: Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Build:
+    """Makes a record, branch or list. With `rest`, the parts go in front of that list."""
+
+    target: int
+    parts: tuple[Operand, ...]
+    part_kinds: tuple[Kind, ...]
+    kind: Kind
+    branch: str | None = None
+    rest: Operand | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TakeApart:
+    """The parts of a record, branch or list into slots (and what is left of a list into `rest`); others are dropped."""
+
+    source: Operand
+    kind: Kind
+    branch: str | None
+    parts: tuple[int, ...]
+    part_kinds: tuple[Kind, ...]
+    rest: int | None = None
+    open_ended: bool = False
+
+
+Step = Join | Check | Compare | Compute | Build | TakeApart
+
+
+@dataclass(frozen=True, slots=True)
+class DeltaPlan:
+    """What follows for a rule from changes at one of its literals.
+
+    `position` is the literal's place in the body. If it is negated, rows that come take derivations away.
+    """
+
+    rule: Rule
+    position: int
+    negated: bool
+    scan: Scan | None
+    steps: tuple[Step, ...]
+    head: tuple[Operand, ...]
+    slots: int
+
+
+@dataclass(frozen=True, slots=True)
+class StratumPlan:
+    """Relations evaluated together. `native` strata have delta plans; the others are evaluated anew when an input changes."""
+
+    relations: tuple[str, ...]
+    recursive: bool
+    native: bool
+    why_not_native: str = ""
+    deltas: tuple[DeltaPlan, ...] = ()
+    # Rules without any atom: they derive the same at all times.
+    statics: tuple[DeltaPlan, ...] = ()
+    inputs: tuple[str, ...] = ()
