@@ -14,18 +14,14 @@ _NOT_RUN = re.compile(r"<!-- not run: .+ -->\s*\Z")
 
 @dataclass(frozen=True)
 class Block:
-    """`info` is what follows the opening fence; `output` is the block of text that comes right below, if one does."""
+    """`language` is what follows the opening fence; `output` is the block of text that comes right below, if any."""
 
     path: Path
     line: int
-    info: str
+    language: str
     text: str
     not_run: bool
     output: str | None = None
-
-    @property
-    def language(self) -> str:
-        return self.info.partition(" ")[0]
 
     @property
     def name(self) -> str:
@@ -43,7 +39,7 @@ def blocks(path: Path) -> Iterator[Block]:
         yield Block(
             path=path,
             line=page.count("\n", 0, fence.start()) + 1,
-            info=fence[1].strip(),
+            language=fence[1].strip(),
             text=fence[2],
             not_run=_NOT_RUN.search(page, 0, fence.start()) is not None,
             output=following[2] if has_output and following is not None else None,

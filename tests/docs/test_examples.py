@@ -1,8 +1,8 @@
 """What the pages say is what a reader gets: every block is run and its output compared, character by character.
 
 A `datalog` or `sql` block is saved as program.dl or program.sql and given to `whence eval -D -`, or to `whence check` if
-the text below begins with a diagnostic; without text below it has to load. A `facts NAME` block is a file that the
-programs after it find. A `console` block is typed into a shell beside the examples, a `python` block into Python.
+the text below begins with a diagnostic; without text below it has to load. A `console` block is typed into a shell
+beside the examples, a `python` block into Python.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.docs.blocks import Block, blocks
 from typer.testing import CliRunner
 
-from tests.docs.blocks import Block, blocks
 from whence.cli import app
 from whence.lang import diagnostics, load_file
 from whence.lang.functors import SIGNATURES
@@ -43,9 +43,6 @@ def _name(block: Block) -> str:
 @pytest.mark.parametrize("block", _of(*PROGRAMS), ids=_name)
 def test_program_prints_what_the_page_shows(block: Block, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    for other in _of("facts"):
-        if other.path == block.path and other.line < block.line:
-            Path(other.info.removeprefix("facts ")).write_text(other.text, encoding="utf-8")
     program = Path(PROGRAMS[block.language])
     program.write_text(block.text, encoding="utf-8")
     if block.output is None:
@@ -86,7 +83,9 @@ def test_python_prints_what_the_page_shows(block: Block) -> None:
     assert not failures, "".join(failures)
 
 
-@pytest.mark.parametrize("folder", sorted(path for path in EXAMPLES.iterdir() if path.is_dir()), ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "folder", sorted(path for path in EXAMPLES.iterdir() if path.is_dir()), ids=lambda path: path.name
+)
 def test_example_gives_its_expected_views(folder: Path, tmp_path: Path) -> None:
     (program,) = folder.glob("program.*")
     assert program.read_text(encoding="utf-8").startswith(("// ", "-- ")), "the first line says what the example shows"
@@ -108,11 +107,15 @@ def test_every_diagnostic_is_in_the_table() -> None:
 
 def test_every_functor_is_in_the_tables() -> None:
     page = (ROOT / "docs" / "language.md").read_text(encoding="utf-8")
-    described = {word for row in re.findall(r"^\| (`.*?) \|", page, re.MULTILINE) for word in re.findall(r"[^`\s(]+", row)}
+    described = {
+        word for row in re.findall(r"^\| (`.*?) \|", page, re.MULTILINE) for word in re.findall(r"[^`\s(]+", row)
+    }
     assert set(SIGNATURES) - described == set()
 
 
-@pytest.mark.parametrize("page", [*PAGES, *ROOT.glob("*.md"), ROOT / "src/whence/README.md"], ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page", [*PAGES, *ROOT.glob("*.md"), ROOT / "src/whence/README.md"], ids=lambda page: page.name
+)
 def test_links_lead_somewhere(page: Path) -> None:
     text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
     for target in re.findall(r"\]\(([^)\s]+)\)", text):

@@ -55,9 +55,10 @@ class SupportStratum(Generic[I, K, R]):
     ) -> dict[str, Delta[I]]:
         """One epoch, given what was put in and taken out from outside and what changed below. `first` derives what needs no input."""
         epoch = _Epoch(self, inputs)
-        for name, keys in removed.items():
-            epoch.take_out(name, keys)
-        epoch.take_away()
+        if not first:  # before the first epoch nothing was derived
+            for name, keys in removed.items():
+                epoch.take_out(name, keys)
+            epoch.take_away()
         for name, keys in inserted.items():
             epoch.put_in(name, keys)
         if first:
@@ -94,7 +95,7 @@ class _Epoch(Generic[I, K, R]):
 
     def derive_statics(self) -> None:
         for plan in self.plan.statics:
-            for keys, ranks in self.backend.run(plan, None, lambda step: 0):
+            for keys, ranks in self.backend.run(plan, None, lambda step: GONE):
                 self._add(plan, keys, ranks)
 
     # -- take away

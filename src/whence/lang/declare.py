@@ -96,6 +96,7 @@ class _Declarer:
     declared: dict[str, tree.TypeDecl] = field(default_factory=dict)
     kinds: dict[str, Kind] = field(default_factory=lambda: dict(PRIMITIVES))
     aliases: dict[str, str] = field(default_factory=dict)
+    endless: bool = False
 
     # -- types
 
@@ -126,10 +127,7 @@ class _Declarer:
             for name, statement in self.declared.items()
             if isinstance(statement.body, tree.BranchesOf)
         }
-        members = {
-            self._canonical(name): self._members(self._canonical(name)) for name in (*PRIMITIVES, *self.declared)
-        }
-        return Types(self.kinds, records, adts, members)
+        return Types(self.kinds, records, adts, {} if self.endless else self._members())
 
     def _canonical(self, name: str) -> str:
         for _ in range(len(self.aliases) + 1):
@@ -147,6 +145,7 @@ class _Declarer:
         if name in active or len(active) > MAX_CHAIN:
             problem = f"type {name} is defined by itself" if name in active else "this chain of types is too long"
             self.found.append(BadTypeDeclaration(statement.span, problem=problem, advice="break the chain"))
+            self.endless = True
             self.kinds[name] = PRIMITIVES["symbol"]
             return self.kinds[name]
         body = statement.body
@@ -182,26 +181,18 @@ class _Declarer:
             self.found.append(UnknownType(ref.span, name=ref.name, advice=advice))
         return self._canonical(ref.name), kind
 
-    def _members(self, name: str) -> frozenset[str]:
-        """All types whose values a type includes."""
-        result, pending = {name}, [name]
-        while pending:
-            current = pending.pop()
-            statement = self.declared.get(current)
-            inside = {
-                self._canonical(other)
-                for other, declared in self.declared.items()
-                if isinstance(declared.body, tree.SubtypeOf) and self._canonical(declared.body.base.name) == current
-            }
-            if statement is not None and isinstance(statement.body, tree.UnionOf):
-                inside |= {self._canonical(ref.name) for ref in statement.body.members}
-            pending += inside - result
-            result |= inside
+    def _members(self) -> dict[str, frozenset[str]]:
+        """Each type with all types whose values it includes."""
+        inside: dict[str, set[str]] = {self._canonical(name): set() for name in (*PRIMITIVES, *self.declared)}
+        unions = set()
+        for name, statement in self.declared.items():
+            if isinstance(statement.body, tree.SubtypeOf):
+                inside.setdefault(self._canonical(statement.body.base.name), set()).add(self._canonical(name))
+            elif isinstance(statement.body, tree.UnionOf):
+                unions.add(name)
+                inside[self._canonical(name)] |= {self._canonical(ref.name) for ref in statement.body.members}
         # A union has no values but those of its members.
-        unions = {
-            each for each in result if each in self.declared and isinstance(self.declared[each].body, tree.UnionOf)
-        }
-        return frozenset(result - unions)
+        return {name: frozenset(_reached(name, inside) - unions) for name in inside}
 
     def _fields(self, attributes: tuple[tree.Attribute, ...], owner: str) -> tuple[Field, ...]:
         seen: set[str] = set()
@@ -293,6 +284,15 @@ class _Declarer:
         declarations.functors[statement.name] = Functor(params, result)
         if statement.name not in functions:
             self.found.append(UnregisteredFunction(statement.span, name=statement.name))
+
+
+def _reached(start: str, edges: Mapping[str, Set[str]]) -> set[str]:
+    reached, pending = {start}, [start]
+    while pending:
+        following = edges.get(pending.pop(), frozenset()) - reached
+        reached |= following
+        pending += following
+    return reached
 
 
 # -- directives -------------------------------------------------------------------------------------------------------

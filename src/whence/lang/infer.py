@@ -15,7 +15,6 @@ from whence.lang.declare import Declarations, Functor, suggest
 from whence.lang.diagnostics import (
     Diagnostic,
     FunctionTerm,
-    MisplacedWildcard,
     NotApplicable,
     TypeConflict,
     UnknownBranch,
@@ -479,9 +478,6 @@ class RuleInference:
         self.program.found.append(
             WrongArity(span, what=name, expected=expected, found=str(count), advice=f"{name} is a functor")
         )
-
-    def wildcard(self, term: tree.Wildcard, advice: str) -> None:
-        self.program.found.append(MisplacedWildcard(term.span, advice=advice))
 
 
 def _fits(signature: Signature, count: int) -> bool:

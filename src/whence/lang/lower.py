@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from whence.lang import program as core
 from whence.lang import tree
-from whence.lang.diagnostics import BadLiteral, Diagnostic, NotApplicable, NotASubtype, TypeConflict, UnboundVariable
+from whence.lang.diagnostics import (
+    BadLiteral,
+    Diagnostic,
+    MisplacedWildcard,
+    NotApplicable,
+    NotASubtype,
+    TypeConflict,
+    UnboundVariable,
+)
 from whence.lang.functors import WORD, cast
 from whence.lang.infer import RuleInference, plain
 from whence.lang.normalize import FlatAggregate, FlatLiteral, FlatRange, FlatRule
@@ -21,10 +29,7 @@ def lower_rule(inference: RuleInference, found: list[Diagnostic]) -> core.Rule |
     lowering = _Lowering(inference, found)
     head = lowering.head(flat.head)
     literals = [core_literal for literal in flat.body for core_literal in lowering.literal(literal)]
-    body, bound = order_body(literals, frozenset())
-    unbound = _unbound(head, literals, body, bound)
-    if not inference.unbinding:
-        found.extend(_report_unbound(flat, name) for name in sorted(unbound))
+    body, _ = lowering.order(literals, frozenset(), head)
     if flat.dominating is not None:
         dominating = lowering.head(flat.dominating)
         return core.Subsumption(flat.name, head, dominating, tuple(body), flat.span)
@@ -35,6 +40,25 @@ class _Lowering:
     def __init__(self, inference: RuleInference, found: list[Diagnostic]) -> None:
         self.inference = inference
         self.found = found
+
+    def order(
+        self, literals: list[core.Literal], outer: frozenset[str], result: object
+    ) -> tuple[list[core.Literal], set[str]]:
+        """The literals in evaluation order and the variables they bind. `result` is what is made of those."""
+        ordered, bound = order_body(literals, outer)
+        unbound = _names(result) - bound
+        if len(ordered) < len(literals):
+            placed = {id(literal) for literal in ordered}
+            for literal in literals:
+                if id(literal) not in placed:
+                    missing = _free(literal) - bound
+                    unbound |= missing
+                    if not missing and isinstance(literal, core.Comparison) and literal.op == "=":
+                        advice = "two patterns cannot be matched with each other: name the value"
+                        self.found.append(MisplacedWildcard(literal.span, advice=advice))
+        if not self.inference.unbinding:
+            self.found.extend(_report_unbound(self.inference.rule, name) for name in sorted(unbound))
+        return ordered, bound
 
     # -- literals
 
@@ -48,9 +72,9 @@ class _Lowering:
             case tree.Not(item=tree.Atom() as atom):
                 return [core.Negation(self._atom(atom), literal.span)]
             case tree.Constraint(op=op, left=left, right=right):
-                if op == "=" and (isinstance(left, tree.Wildcard) or isinstance(right, tree.Wildcard)):
-                    return self._compare(op, self.term(left), self.term(right), literal.span)
-                return self._compare(op, self.value(left), self.value(right), literal.span)
+                if op == "=":  # one side is a pattern
+                    return self._equate(self.term(left), self.term(right), literal.span)
+                return [core.Comparison(op, self.value(left), self.value(right), literal.span)]
             case FlatRange(target=target, args=args):
                 return [core.Generator(self.term(target), tuple(self.value(arg) for arg in args), literal.span)]
             case FlatAggregate():
@@ -70,35 +94,30 @@ class _Lowering:
                 args.append(self.term(arg))
         return core.Atom(atom.relation, tuple(args), atom.span)
 
-    def _compare(self, op: str, left: core.Term, right: core.Term, span: Span) -> list[core.Literal]:
-        """A comparison; an equality of two structures becomes equalities of their parts."""
-        if op == "=" and isinstance(left, core.Make) and isinstance(right, core.Make):
+    def _equate(self, left: core.Term, right: core.Term, span: Span) -> list[core.Literal]:
+        """An equality; that of two structures becomes equalities of their parts."""
+        if isinstance(left, core.Make) and isinstance(right, core.Make):
             if left.branch != right.branch or len(left.args) != len(right.args):
                 return [core.Comparison("!=", core.Const(0, NUMBER), core.Const(0, NUMBER), span)]
             return [
                 part
                 for one, other in zip(left.args, right.args, strict=True)
-                for part in self._compare("=", one, other, span)
+                for part in self._equate(one, other, span)
             ]
-        if op == "=" and (isinstance(left, core.Anything) or isinstance(right, core.Anything)):
+        if isinstance(left, core.Anything) or isinstance(right, core.Anything):
             return []
-        return [core.Comparison(op, left, right, span)]
+        return [core.Comparison("=", left, right, span)]
 
     def _aggregate(self, literal: FlatAggregate) -> core.Aggregation:
         value = None if literal.value is None else self.value(literal.value)
         bodies = []
-        bound: set[str] = set()
+        bound: list[set[str]] = []
         for flat in literal.bodies:
             literals = [each for inner in flat for each in self.literal(inner)]
-            body, inside = order_body(literals, literal.outer)
-            for name in _unordered(literals, body) | (_names((value,)) - inside):
-                if not self.inference.unbinding:
-                    self.found.append(_report_unbound(self.inference.rule, name))
+            body, inside = self.order(literals, literal.outer, value)
             bodies.append(tuple(body))
-            bound |= inside
-        shared = bound - literal.outer
-        for flat_body in bodies:
-            shared &= order_body(list(flat_body), literal.outer)[1]
+            bound.append(inside)
+        shared = set.intersection(*bound) - literal.outer if bound else set()
         return core.Aggregation(
             self.term(literal.target),
             literal.op,
@@ -112,10 +131,11 @@ class _Lowering:
     # -- terms
 
     def value(self, term: tree.Term) -> core.Term:
-        """A term that must have a value: no wildcard."""
-        if isinstance(term, tree.Wildcard):
-            self.inference.wildcard(term, "give the value a name, or bind it in the body")
-            return core.Const(0, NUMBER)
+        """A term that must have a value: no wildcard in it."""
+        if not isinstance(term, tree.Variable | tree.Number | tree.String):
+            for part in tree.walk(term):
+                if isinstance(part, tree.Wildcard):
+                    self.found.append(MisplacedWildcard(part.span, advice="name the value, and bind it in the body"))
         return self.term(term)
 
     def term(self, term: tree.Term) -> core.Term:
@@ -200,21 +220,11 @@ def _names(terms: object) -> set[str]:
     return {part.name for part in tree.walk(terms) if isinstance(part, core.Var)}
 
 
-def _unordered(literals: list[core.Literal], ordered: list[core.Literal]) -> set[str]:
-    """The variables of literals that could not be placed."""
-    placed = {id(literal) for literal in ordered}
-    return {name for literal in literals if id(literal) not in placed for name in _free(literal)}
-
-
 def _free(literal: core.Literal) -> set[str]:
     """A literal's variables, those local to an aggregate left out."""
     if isinstance(literal, core.Aggregation):
         return set(literal.outer) | _names(literal.target)
     return _names(literal)
-
-
-def _unbound(head: core.Atom, literals: list[core.Literal], ordered: list[core.Literal], bound: set[str]) -> set[str]:
-    return (_names(head) | _unordered(literals, ordered)) - bound
 
 
 def _report_unbound(flat: FlatRule, name: str) -> UnboundVariable:

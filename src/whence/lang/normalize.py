@@ -76,11 +76,11 @@ def normalize(module: tree.Module, lost: set[str], found: list[Diagnostic]) -> l
                 head = statement.heads[0]
                 rules.append(FlatRule(names.fresh(statement.name, head.relation), head, (), statement.span))
             else:
-                rules += _flatten(statement, statement.heads, None, names, lost, found)
+                rules += _flatten(statement, None, names, lost, found)
         elif isinstance(statement, tree.Subsumption):
             body = (statement.dominated, statement.dominating, *((statement.body,) if statement.body else ()))
             whole = tree.Rule((statement.dominated,), tree.And(body), statement.name, None, statement.span)
-            rules += _flatten(whole, whole.heads, statement.dominating, names, lost, found)
+            rules += _flatten(whole, statement.dominating, names, lost, found)
     return rules
 
 
@@ -96,24 +96,19 @@ class _RuleNames:
 
 
 def _flatten(
-    rule: tree.Rule,
-    heads: tuple[tree.Atom, ...],
-    dominating: tree.Atom | None,
-    names: _RuleNames,
-    lost: set[str],
-    found: list[Diagnostic],
+    rule: tree.Rule, dominating: tree.Atom | None, names: _RuleNames, lost: set[str], found: list[Diagnostic]
 ) -> Iterator[FlatRule]:
     fresh = _Fresh()
     try:
         alternatives = _alternatives(rule.body or tree.Truth(True), fresh)
     except _TooMany:
         found.append(TooManyAlternatives(rule.span, limit=MAX_ALTERNATIVES))
-        lost.update(head.relation for head in heads)
+        lost.update(head.relation for head in rule.heads)
         return
-    many = len(alternatives) * len(heads) > 1
+    many = len(alternatives) * len(rule.heads) > 1
     name = rule.name
     number = 0
-    for head in heads:
+    for head in rule.heads:
         for literals in alternatives:
             body = list(literals)
             flat_head = _extract_atom(head, fresh, body)

@@ -6,7 +6,7 @@ among atoms, the one with most arguments bound comes first.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Sequence, Set
 
 from whence.lang.program import (
     Aggregation,
@@ -24,43 +24,61 @@ from whence.lang.program import (
     Var,
 )
 
+_NOT_READY = -1
+_TEST = 1_000_000
 
-def order_body(literals: list[Literal], bound: Set[str]) -> tuple[list[Literal], set[str]]:
+
+def order_body(literals: Sequence[Literal], bound: Set[str]) -> tuple[list[Literal], set[str]]:
     """The literals that can be placed, in order, and the variables bound after them."""
     known = set(bound)
-    pending = list(literals)
     ordered: list[Literal] = []
-    while pending:
-        choice = _next(pending, known)
-        if choice is None:
+    users: dict[str, list[int]] = {}
+    for at, literal in enumerate(literals):
+        for name in _names(literal):
+            users.setdefault(name, []).append(at)
+    waiting = {at: _score(literal, known) for at, literal in enumerate(literals)}
+    while waiting:
+        best = max(waiting, key=waiting.__getitem__)  # of several, the first
+        if waiting[best] == _NOT_READY:
             break
-        pending.remove(choice)
-        ordered.append(choice)
-        known.update(binds(choice))
+        del waiting[best]
+        ordered.append(literals[best])
+        new = {name for name in binds(literals[best]) if name not in known}
+        known |= new
+        for at in {at for name in new for at in users[name]}:
+            if at in waiting:
+                waiting[at] = _score(literals[at], known)
     return ordered, known
 
 
-def _next(pending: list[Literal], known: set[str]) -> Literal | None:
-    best: Literal | None = None
-    best_score = -1
-    for literal in pending:
-        if not is_ready(literal, known):
-            continue
-        if not isinstance(literal, Atom):
-            return literal
-        score = sum(1 for arg in literal.args if _is_bound(arg, known))
-        if score > best_score:
-            best, best_score = literal, score
-    return best
+def _score(literal: Literal, known: Set[str]) -> int:
+    if not is_ready(literal, known):
+        return _NOT_READY
+    return sum(_is_bound(arg, known) for arg in literal.args) if isinstance(literal, Atom) else _TEST
 
 
-def is_ready(literal: Literal, known: set[str]) -> bool:
+def _names(literal: Literal) -> Iterable[str]:
+    """The variables that a literal meets at its place in the body."""
+    match literal:
+        case Atom(args=args):
+            return (name for arg in args for name in names_in(arg))
+        case Negation(atom=atom):
+            return _names(atom)
+        case Comparison(left=left, right=right):
+            return (*names_in(left), *names_in(right))
+        case Generator(target=target, args=args):
+            return (name for arg in (target, *args) for name in names_in(arg))
+        case Aggregation(target=target, outer=outer):
+            return (*names_in(target), *outer)
+
+
+def is_ready(literal: Literal, known: Set[str]) -> bool:
     """Whether the literal can be evaluated with these variables bound."""
     match literal:
         case Atom(args=args):
             if all(isinstance(arg, Var | Anything | Const) for arg in args):
                 return True
-            inside = known.union(name for arg in args for name in pattern_names(arg))
+            inside = known | {name for arg in args for name in pattern_names(arg)}
             return all(can_match(arg, inside) for arg in args)
         case Negation(atom=atom):
             return all(
@@ -75,7 +93,7 @@ def is_ready(literal: Literal, known: set[str]) -> bool:
         case Generator(target=target, args=args):
             return all(_is_bound(arg, known) for arg in args) and can_match(target, known)
         case Aggregation(target=target, outer=outer):
-            return known.issuperset(outer) and can_match(target, known)
+            return known >= set(outer) and can_match(target, known)
 
 
 def binds(literal: Literal) -> Iterable[str]:
@@ -116,7 +134,7 @@ def names_in(term: Term) -> list[str]:
             return []
 
 
-def _is_bound(term: Term, known: set[str]) -> bool:
+def _is_bound(term: Term, known: Set[str]) -> bool:
     match term:
         case Var(name=name):
             return name in known
@@ -130,7 +148,7 @@ def _is_bound(term: Term, known: set[str]) -> bool:
             return all(_is_bound(part, known) for part in (*items, rest))
 
 
-def can_match(term: Term, known: set[str]) -> bool:
+def can_match(term: Term, known: Set[str]) -> bool:
     """Whether a value can be matched against the term: what is inside a functor must be bound."""
     match term:
         case Apply():
@@ -143,6 +161,6 @@ def can_match(term: Term, known: set[str]) -> bool:
             return True
 
 
-def _only_wildcards(term: Term, known: set[str]) -> bool:
+def _only_wildcards(term: Term, known: Set[str]) -> bool:
     """A structure whose unbound parts are wildcards: it can be matched without binding anything."""
-    return can_match(term, known) and known.issuperset(names_in(term))
+    return can_match(term, known) and known >= set(names_in(term))

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from threading import Lock
+from typing import Any
 
 from lark import Lark, UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 
@@ -45,27 +46,10 @@ class Parsed:
 
 def parse(source: Source) -> Parsed:
     """The tree of a preprocessed program, without the statements that have syntax errors, and those errors."""
-    parser, text = _parser(), source.text
     errors: list[Diagnostic] = []
     lost: set[str] = set()
     with _parsing:
-        while True:
-            _builder.begin(text)
-            try:
-                module = parser.parse(text)
-            except UnexpectedInput as error:
-                at = _error_offset(error, text)
-                errors.append(_diagnose(error, at, text))
-                start, end = _statement_around(text, at)
-                broken = text[start:end]
-                lost.update(_NAME.findall(broken))
-                if not broken.strip() or len(errors) >= MAX_SYNTAX_ERRORS:
-                    return Parsed(tree.Module(()), errors, names_in(source))
-                text = text[:start] + re.sub(r"[^\n]", " ", broken) + text[end:]
-            else:
-                assert isinstance(module, tree.Module)
-                errors += _builder.found
-                break
+        module, text = _recovering(source.text, errors, lost)
     statements: list[tree.Statement] = []
     for statement in module.statements:
         too_deep = _beyond_depth(statement)
@@ -77,6 +61,26 @@ def parse(source: Source) -> Parsed:
     return Parsed(tree.Module(tuple(statements)), errors, frozenset(lost))
 
 
+def _recovering(text: str, errors: list[Diagnostic], lost: set[str]) -> tuple[tree.Module, str]:
+    """The tree of all statements but the broken ones, and the text without those."""
+    while True:
+        _builder.begin(text)
+        try:
+            module = _parser().parse(text)
+        except UnexpectedInput as error:
+            at = _error_offset(error, text)
+            errors.append(_diagnose(error, at, text))
+            start, end = _statement_around(text, at)
+            if not text[start:end].strip() or len(errors) >= MAX_SYNTAX_ERRORS:
+                start, end = 0, len(text)
+            lost.update(_NAME.findall(text, start, end))
+            text = text[:start] + re.sub(r"[^\n]", " ", text[start:end]) + text[end:]
+        else:
+            assert isinstance(module, tree.Module)
+            errors += _builder.found
+            return module, text
+
+
 def names_in(source: Source) -> frozenset[str]:
     """Every word of the text."""
     return frozenset(_NAME.findall(source.text))
@@ -86,7 +90,7 @@ def _beyond_depth(statement: tree.Statement) -> Span | None:
     """The first part of a statement that is nested more deeply than the passes that follow can recurse."""
     if statement.span.end - statement.span.start <= MAX_DEPTH:
         return None
-    pending: list[tuple[object, int]] = [(statement, 0)]
+    pending: list[tuple[Any, int]] = [(statement, 0)]
     while pending:
         node, depth = pending.pop()
         if type(node) is tuple:

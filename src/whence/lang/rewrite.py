@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 def rebuild(node: T, change: Callable[[Any], Any]) -> T:
     """The node with `change` applied to everything below it and to itself, bottom up; unchanged parts are shared."""
-    if type(node) is tuple:
+    if isinstance(node, tuple):
         items = tuple(rebuild(item, change) for item in node)
         return node if all(new is old for new, old in zip(items, node, strict=True)) else items  # type: ignore[return-value]
     parts = parts_of(type(node))

@@ -6,10 +6,10 @@ so a tree parsed from printed text equals the tree that was printed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class Span(NamedTuple):
@@ -357,9 +357,9 @@ class Module:
 Node = Term | Formula | TypeRef | Attribute | TypeBody | BranchDecl | Statement | Module
 
 
-def walk(node: object) -> Iterator[object]:
+def walk(node: Any) -> Iterator[object]:
     """The node and everything below it, top down, left to right."""
-    pending = [node]
+    pending: list[Any] = [node]
     while pending:
         node = pending.pop()
         if type(node) is tuple:
@@ -371,9 +371,11 @@ def walk(node: object) -> Iterator[object]:
             pending.extend([getattr(node, name) for name in reversed(parts)])
 
 
-@cache
-def parts_of(node_type: type) -> tuple[str, ...] | None:
+def _parts_of(node_type: type) -> tuple[str, ...] | None:
     """The names of a node's parts, its span left out; None for what is no node."""
     if not is_dataclass(node_type):
         return None
     return tuple(part.name for part in fields(node_type) if part.name != "span")
+
+
+parts_of: Callable[[type], tuple[str, ...] | None] = cache(_parts_of)

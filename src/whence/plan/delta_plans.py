@@ -15,12 +15,12 @@ from whence.plan.steps import Build, Check, Compare, Compute, Constant, DeltaPla
 
 
 def delta_plans(rule: Rule, stratum: frozenset[str]) -> Iterator[DeltaPlan]:
-    """One plan for each atom and negation of the rule; a single one without a scan if there are none."""
-    drivers = [at for at, literal in enumerate(rule.body) if isinstance(literal, Atom | Negation)]
-    if not drivers:
+    """One plan for each atom and negation of the rule; if no atom is positive, also one for what holds from the start."""
+    if not any(isinstance(literal, Atom) for literal in rule.body):
         yield _Builder(rule, stratum).build(None)
-    for position in drivers:
-        yield _Builder(rule, stratum).build(position)
+    for position, literal in enumerate(rule.body):
+        if isinstance(literal, Atom | Negation):
+            yield _Builder(rule, stratum).build(position)
 
 
 class _Builder:
@@ -30,6 +30,8 @@ class _Builder:
         self.slots: dict[str, int] = {}
         self.count = 0
         self.steps: list[Step] = []
+        # Equalities between columns of the changed rows and terms that may need other literals first.
+        self.pending: list[Literal] = []
 
     def build(self, position: int | None) -> DeltaPlan:
         rule = self.rule
@@ -41,10 +43,10 @@ class _Builder:
             assert isinstance(atom, Atom)
             scan = self._scan(atom)
         rest: list[Literal] = [literal for at, literal in enumerate(rule.body) if at != position]
-        ordered, _ = order_body(rest, set(self.slots))
+        ordered, _ = order_body(self.pending + rest, set(self.slots))
         places = {id(literal): at for at, literal in enumerate(rule.body)}
         for literal in ordered:
-            self._literal(literal, places[id(literal)])
+            self._literal(literal, places.get(id(literal), -1))
         head = tuple(self._operand(arg) for arg in rule.head.args)
         return DeltaPlan(rule, -1 if position is None else position, negated, scan, tuple(self.steps), head, self.count)
 
@@ -55,7 +57,6 @@ class _Builder:
         equals: list[tuple[int, Constant]] = []
         same: list[tuple[int, int]] = []
         columns: dict[str, int] = {}
-        later: list[tuple[Term, int]] = []
         for column, arg in enumerate(atom.args):
             match arg:
                 case Anything():
@@ -68,11 +69,9 @@ class _Builder:
                 case Const(value=value, kind=kind):
                     equals.append((column, Constant(value, kind)))
                 case _:
-                    later.append((arg, column))
-        for term, column in later:
-            slot = self._fresh()
-            binds.append((column, slot))
-            self._match(term, Slot(slot))
+                    whole = Var(f"#{column}", arg.kind)
+                    binds.append((column, self._new(whole.name)))
+                    self.pending.append(Comparison("=", whole, arg, atom.span))
         return Scan(atom.relation, atom.relation in self.stratum, tuple(binds), tuple(equals), tuple(same))
 
     def _literal(self, literal: Literal, position: int) -> None:

@@ -18,8 +18,9 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NoReturn
 
-from whence.lang.program import Atom, Const, Program, Relation, Rule, Stratum
+from whence.lang.program import Atom, Const, Program, Relation, Rule, Stratum, Subsumption
 from whence.lang.tree import walk
 from whence.lang.types import Tuple, Value
 from whence.reference.solve import Solver
@@ -59,7 +60,10 @@ def evaluate(
     tables = {name: Table() for name in program.relations}
     for name, rows in facts.items():
         tables[name] = Table(rows)
-    run = _Run(program, Solver(program, tables), _Guard(program, tables, limits, on_round))
+    solver = Solver(program, tables)
+    guard = _Guard(program, solver, limits, on_round)
+    solver.on_steps = guard.check_time
+    run = _Run(program, solver, guard)
     for stratum in program.strata:
         run.stratum(stratum)
     return {name: table.rows for name, table in tables.items()}
@@ -70,18 +74,17 @@ class _Guard:
     """Counts rounds and stops what does not end."""
 
     program: Program
-    tables: dict[str, Table]
+    solver: Solver
     limits: Limits
     on_round: OnRound | None
     started: float = field(default_factory=time.monotonic)
-    last: tuple[Rule, Tuple] | None = None
-    derived: int = 0
+    last: Derived | None = None
     # The tuples of the relations outside the current stratum.
     settled: int = 0
     stratum: Stratum | None = None
 
     def __post_init__(self) -> None:
-        self.settled = sum(len(table) for table in self.tables.values())
+        self.settled = sum(len(table) for table in self.solver.tables.values())
 
     def begin(self, stratum: Stratum) -> None:
         if self.stratum is not None:
@@ -90,14 +93,14 @@ class _Guard:
         self.stratum = stratum
 
     def _size(self, stratum: Stratum) -> int:
-        return sum(len(self.tables[name]) for name in stratum.relations)
+        return sum(len(self.solver.tables[name]) for name in stratum.relations)
 
-    def derive(self, rule: Rule, row: Tuple) -> None:
-        self.derived += 1
-        if self.last is None or row not in self.tables[rule.head.relation].rows:
+    def derive(self, rule: Rule, row: Tuple, pending: int) -> None:
+        """To be called for each derived tuple; `pending` are in no relation yet."""
+        if self.last is None or row not in self.solver.tables[rule.head.relation].rows:
             self.last = (rule, row)
-        if self.limits.timeout is not None and self.derived % 256 == 0:
-            self._check_time()
+        if self.limits.max_tuples is not None and pending > self.limits.max_tuples:
+            self.stop(f"at {pending} tuples (limit {self.limits.max_tuples})")
 
     def round(self, stratum: Stratum, number: int) -> None:
         total = self.settled + self._size(stratum)
@@ -107,23 +110,33 @@ class _Guard:
             self.stop(f"after {self.limits.max_rounds} rounds")
         if self.limits.max_tuples is not None and total > self.limits.max_tuples:
             self.stop(f"at {total} tuples (limit {self.limits.max_tuples})")
-        self._check_time()
+        self.check_time()
 
-    def _check_time(self) -> None:
-        if self.limits.timeout is not None and time.monotonic() - self.started > self.limits.timeout:
-            self.stop(f"after {self.limits.timeout:g} s")
+    def check_time(self) -> None:
+        if self.limits.timeout is None or time.monotonic() - self.started <= self.limits.timeout:
+            return
+        current, when = self.solver.rule, f"after {self.limits.timeout:g} s"
+        if current is None or (self.last is not None and current is self.last[0]):
+            self.stop(when)
+        derived = "" if self.last is None else f"; the last new tuple was {_show(*self.last)}"
+        raise RunawayError(f"stopped {when} in {self._name(current)}{derived}\n  hint: raise --timeout")
 
-    def stop(self, when: str) -> None:
+    def stop(self, when: str) -> NoReturn:
         if self.last is None:
             raise RunawayError(f"stopped {when}")
         rule, row = self.last
-        place = self.program.source.place(rule.span)
-        shown = ", ".join(repr(value) if isinstance(value, str) else str(value) for value in row)
         raise RunawayError(
-            f"stopped {when}: rule {rule.name} ({place.file.name}:{place.line}) keeps deriving, "
-            f"most recently {rule.head.relation}({shown})\n"
+            f"stopped {when}: {self._name(rule)} keeps deriving, most recently {_show(rule, row)}\n"
             "  hint: bound what the rule counts up (x < 100), or raise --max-rounds, --max-tuples or --timeout"
         )
+
+    def _name(self, rule: Rule | Subsumption) -> str:
+        place = self.program.source.place(rule.span)
+        return f"rule {rule.name} ({place.file.name}:{place.line})"
+
+
+def _show(rule: Rule, row: Tuple) -> str:
+    return f"{rule.head.relation}({', '.join(repr(value) if isinstance(value, str) else str(value) for value in row)})"
 
 
 @dataclass
@@ -177,13 +190,13 @@ class _Run:
     def _derive(self, rules: list[Rule], new_atom: Atom | None = None, new_rows: Iterable[Tuple] = ()) -> list[Derived]:
         """What the rules derive from the current state, all of them from the same one."""
         self.solver.new_atom, self.solver.new_rows = new_atom, Table(new_rows)
-        derived: list[Derived] = []
+        derived: dict[tuple[str, Tuple], Rule] = {}
         for rule in rules:
             for row in self.solver.heads(rule):
-                self.guard.derive(rule, row)
-                derived.append((rule, row))
+                derived.setdefault((rule.head.relation, row), rule)
+                self.guard.derive(rule, row, len(derived))
         self.solver.new_atom = None
-        return derived
+        return [(rule, row) for (_, row), rule in derived.items()]
 
     def _add(self, derived: list[Derived], stratum: Stratum) -> dict[str, set[Tuple]]:
         """Adds tuples to their relations, as far as these take them; what is new in each relation."""
@@ -243,8 +256,8 @@ class _Run:
             following = {name: set(rows) for name, rows in base.items()}
             for rule in rules:
                 for row in self.solver.heads(rule):
-                    self.guard.derive(rule, row)
                     following[rule.head.relation].add(row)
+                    self.guard.derive(rule, row, len(following[rule.head.relation]))
             before = {name: self.solver.tables[name].rows for name in stratum.relations}
             for name, rows in following.items():
                 self.solver.tables[name].replace(rows)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from whence.lang.functors import Undefined, cast, implementation, matches, solutions_of_range, to_signed, to_unsigned
@@ -87,6 +87,9 @@ class Solver:
     # One atom of the rule may be made to see new rows only.
     new_atom: Atom | None = None
     new_rows: Table = field(default_factory=Table)
+    # Called now and then, to stop a search that takes too long.
+    on_steps: Callable[[], None] = lambda: None
+    steps: int = 0
 
     def heads(self, rule: Rule) -> Iterator[Tuple]:
         """Every head tuple that the rule derives from the current state, possibly several times."""
@@ -106,6 +109,7 @@ class Solver:
         # One iterator for each literal up to the current one: bodies may be longer than Python can recurse.
         ways = [self._satisfy(body[0], environment)]
         while ways:
+            self._step()
             extended = next(ways[-1], None)
             if extended is None:
                 ways.pop()
@@ -113,6 +117,11 @@ class Solver:
                 yield extended
             else:
                 ways.append(self._satisfy(body[len(ways)], extended))
+
+    def _step(self) -> None:
+        self.steps += 1
+        if self.steps % 1024 == 0:
+            self.on_steps()
 
     def _satisfy(self, literal: Literal, environment: Environment) -> Iterator[Environment]:
         """The ways to extend an environment so that the literal holds."""
@@ -129,6 +138,7 @@ class Solver:
                 case Generator(target=target, args=args):
                     bounds = [self.value(arg, environment) for arg in args]
                     for number in solutions_of_range(*bounds):  # type: ignore[arg-type]
+                        self._step()
                         if (extended := self._match(target, number, environment)) is not None:
                             yield extended
                 case Aggregation(target=target):
@@ -343,12 +353,22 @@ def combine(op: str, values: list[Value], kind: Kind) -> Value:
         case "count":
             return float(len(numbers)) if kind == FLOAT else len(numbers)
         case "sum" if kind == FLOAT:
-            return math.fsum(numbers)
+            return _float_sum(numbers, 1)
         case "sum":
             return to_signed(sum(numbers)) if kind == NUMBER else to_unsigned(sum(numbers))  # type: ignore[arg-type]
         case "min" | "max":
             return (min if op == "min" else max)(numbers, default=None)
         case "mean":
-            return math.fsum(numbers) / len(numbers) if numbers else None
+            return _float_sum(numbers, len(numbers)) if numbers else None
         case _:
             raise AssertionError(op)
+
+
+def _float_sum(numbers: list[int | float], share: int) -> float:
+    """The exact sum, divided and rounded."""
+    try:
+        return math.fsum(numbers) / share
+    except OverflowError:  # on the way, or at the end
+        return math.fsum(number * 2.0**-64 for number in numbers) / share * 2.0**64
+    except ValueError:
+        raise Undefined("the sum of inf and -inf is not a number") from None

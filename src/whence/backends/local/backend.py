@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whence.backends.local.arrays import Ids, Lines
+from whence.backends.local.assemble import Assembled, NotOnWords, assemble
 from whence.backends.local.functors import apply_functor, compare
 from whence.backends.local.table import Table
 from whence.backends.local.words import Dictionary, Words
@@ -48,6 +49,7 @@ class LocalBackend:
         self.kinds: dict[str, list[Kind]] = {name: [each.kind for each in relation.fields] for name, relation in relations.items()}
         self.tables = {name: Table(relation.arity) for name, relation in relations.items()}
         self.dictionary = Dictionary()
+        self.assembled: dict[int, Assembled | None] = {}
         self.enumerated = 0
 
     def table(self, relation: str) -> Table:
@@ -85,9 +87,27 @@ class LocalBackend:
         if ids is None or plan.scan is None:
             yield self._finish(plan, Batch(plan.slots, 1), forbid)
             return
+        assembled = self._assembled(plan)
+        if assembled is not None:
+            assembled.start(forbid)
+            while True:
+                heads, ranks = assembled.next_heads(assembled.addresses(), ids)
+                if not len(heads):
+                    return
+                self.enumerated += len(heads)
+                yield heads, ranks
         for start in range(0, len(ids), PORTION):
             batch = self._scan(plan, plan.scan, ids[start : start + PORTION])
             yield self._finish(plan, batch, forbid)
+
+    def _assembled(self, plan: DeltaPlan) -> Assembled | None:
+        """The plan's instructions, or None if it needs values."""
+        if id(plan) not in self.assembled:
+            try:
+                self.assembled[id(plan)] = assemble(plan, self.tables, lambda each: self.dictionary.encode(each.value, each.kind))
+            except NotOnWords:
+                self.assembled[id(plan)] = None
+        return self.assembled[id(plan)]
 
     def _finish(self, plan: DeltaPlan, batch: Batch, forbid: Forbid) -> tuple[Lines, Ids]:
         for step in plan.steps:

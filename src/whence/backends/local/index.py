@@ -73,6 +73,12 @@ class Index:
             self.arena = enlarged(self.arena, max(needed, len(self.arena) * 3 // 2))
 
     @property
+    def addresses(self) -> list[int]:
+        """For the machine: the slots and the mask of a hash, the keys, and where the rows of each are."""
+        arrays = (self.keys, self.begin, self.length, self.arena)
+        return [self.key_slots.ctypes.data, len(self.key_slots) - 1, *(array.ctypes.data for array in arrays)]
+
+    @property
     def nbytes(self) -> int:
         arrays = (self.key_slots, self.keys, self.begin, self.length, self.room, self.arena, self.place)
         return sum(array.nbytes for array in arrays)

@@ -116,6 +116,11 @@ class Table:
             self.state[2] = live
 
     @property
+    def addresses(self) -> list[int]:
+        """For the machine: the lines and their width, the slots and the mask of a hash."""
+        return [self.lines.ctypes.data, self.lines.shape[1], self.slots.ctypes.data, len(self.slots) - 1]
+
+    @property
     def nbytes(self) -> int:
         own = self.lines.nbytes + self.slots.nbytes + self.free.nbytes
         return own + sum(index.nbytes for index in self.indexes.values())

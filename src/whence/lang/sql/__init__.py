@@ -81,7 +81,7 @@ def _module(catalog: Catalog) -> tree.Module:
         if relation.inlinable and not own:
             continue
         statements.extend(_declaration(relation, types))
-        if relation.types is not None:
+        if relation.types is not None and not own:  # a table that the text fills itself has no file
             statements.append(tree.Directive("input", (relation.name,), span=relation.span))
         statements.extend(own)
         if relation.types is None and relation.owner is None:
