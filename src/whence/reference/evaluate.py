@@ -61,9 +61,7 @@ def evaluate(
     for name, rows in facts.items():
         tables[name] = Table(rows)
     solver = Solver(program, tables)
-    guard = _Guard(program, solver, limits, on_round)
-    solver.on_steps = guard.check_time
-    run = _Run(program, solver, guard)
+    run = _Run(program, solver, _Guard(program, solver, limits, on_round))
     for stratum in program.strata:
         run.stratum(stratum)
     return {name: table.rows for name, table in tables.items()}
@@ -85,6 +83,7 @@ class _Guard:
 
     def __post_init__(self) -> None:
         self.settled = sum(len(table) for table in self.solver.tables.values())
+        self.solver.on_steps = self.check_time
 
     def begin(self, stratum: Stratum) -> None:
         if self.stratum is not None:
@@ -330,4 +329,4 @@ class StratumEvaluator:
 
     def evaluate(self, stratum: Stratum) -> None:
         """Completes the stratum's tables, which hold what was put in from outside."""
-        _Run(self.program, self.solver, _Guard(self.program, self.tables, self.limits, None)).stratum(stratum)
+        _Run(self.program, self.solver, _Guard(self.program, self.solver, self.limits, None)).stratum(stratum)

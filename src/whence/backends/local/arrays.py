@@ -14,11 +14,12 @@ Ids = NDArray[np.int32]  # row numbers
 A = TypeVar("A", bound=np.generic)
 
 
-def enlarged(array: NDArray[A], capacity: int) -> NDArray[A]:
-    """A copy with room for more lines; what is beyond the old ones is not set."""
-    result = np.empty((capacity, *array.shape[1:]), dtype=array.dtype)
-    result[: len(array)] = array
-    return result
+def enlarge(array: NDArray[A], capacity: int) -> None:
+    """Makes room for more lines in place: the system moves large arrays without copying them.
+
+    No view of the array may be in use.
+    """
+    array.resize((capacity, *array.shape[1:]), refcheck=False)
 
 
 def hashes_of(keys: Lines) -> Ids:

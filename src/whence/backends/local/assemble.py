@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from whence.backends.local import machine
 from whence.backends.local.arrays import Ids, Lines
+from whence.backends.local.index import Index
 from whence.backends.local.table import Table
 from whence.engine.protocol import Forbid
 from whence.lang.types import FLOAT, NUMBER, UNSIGNED, Kind
@@ -43,7 +44,7 @@ class Assembled:
     code: NDArray[np.int64]
     scan: NDArray[np.int64]
     tables: list[Table]
-    indexes: list[tuple[Table, tuple[int, ...]]]
+    used: list[Index]
     masks: list[tuple[int, Join | Check]]
     heads: Lines
     head_ranks: Ids
@@ -52,14 +53,23 @@ class Assembled:
     stack: NDArray[np.int64]
     state: NDArray[np.int64] = field(default_factory=lambda: np.zeros(3, dtype=np.int64))
 
+    moves: int = -1
+    where: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+
     def addresses(self) -> NDArray[np.int64]:
         """Where the arrays are now: tables grow. The last word tells where the indexes begin."""
+        moves = sum(table.moves for table in self.tables) + sum(index.moves for index in self.used)
+        if moves != self.moves:
+            self.moves, self.where = moves, self._locate()
+        return self.where
+
+    def _locate(self) -> NDArray[np.int64]:
         words: list[int] = []
         for table in self.tables:
             words += table.addresses
         start = len(words)
-        for table, columns in self.indexes:
-            words += table.index(columns).addresses
+        for index in self.used:
+            words += index.addresses
         return np.array([*words, start], dtype=np.int64)
 
     def start(self, forbid: Forbid) -> None:
@@ -108,7 +118,7 @@ class _Assembler:
             np.array(self.code, dtype=np.int64),
             np.array(header, dtype=np.int64),
             self.tables,
-            self.indexes,
+            [table.index(columns) for table, columns in self.indexes],
             self.masks,
             np.empty((BUFFER, len(plan.head)), dtype=np.int64),
             np.empty(BUFFER, dtype=np.int32),
@@ -168,6 +178,5 @@ class _Assembler:
     def _index(self, relation: str, columns: tuple[int, ...]) -> int:
         table = self.by_name[relation]
         if (table, columns) not in self.indexes:
-            table.index(columns)
             self.indexes.append((table, columns))
         return self.indexes.index((table, columns))

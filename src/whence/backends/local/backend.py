@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whence.backends.local.arrays import Ids, Lines
-from whence.backends.local.assemble import Assembled, NotOnWords, assemble
+from whence.backends.local.assemble import BUFFER, Assembled, NotOnWords, assemble
 from whence.backends.local.functors import apply_functor, compare
 from whence.backends.local.table import Table
 from whence.backends.local.words import Dictionary, Words
@@ -90,12 +90,14 @@ class LocalBackend:
         assembled = self._assembled(plan)
         if assembled is not None:
             assembled.start(forbid)
-            while True:
+            is_full = True
+            while is_full:
                 heads, ranks = assembled.next_heads(assembled.addresses(), ids)
-                if not len(heads):
-                    return
+                is_full = len(heads) == BUFFER
                 self.enumerated += len(heads)
-                yield heads, ranks
+                if len(heads):
+                    yield heads, ranks
+            return
         for start in range(0, len(ids), PORTION):
             batch = self._scan(plan, plan.scan, ids[start : start + PORTION])
             yield self._finish(plan, batch, forbid)

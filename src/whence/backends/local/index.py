@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whence.backends.local import kernels
-from whence.backends.local.arrays import Ids, Lines, enlarged, hashes_of
+from whence.backends.local.arrays import Ids, Lines, enlarge, hashes_of
 
 
 class Index:
@@ -20,10 +20,11 @@ class Index:
         self.arena: Ids = np.empty(16, dtype=np.int32)
         self.place: Ids = np.empty(16, dtype=np.int32)
         self.state = np.zeros(2, dtype=np.int64)
+        self.moves = 0  # how often the arrays have moved
 
     def link(self, lines: Lines, ids: Ids) -> None:
         if len(self.place) < len(lines):
-            self.place = enlarged(self.place, len(lines))
+            enlarge(self.place, len(lines))
         wanted = self._keys_of(lines, ids)
         hashes = hashes_of(wanted)
         done = 0
@@ -60,17 +61,18 @@ class Index:
         return found, total
 
     def _grow(self, wanted: int) -> None:
+        self.moves += 1
         used = int(self.state[0])
         if used >= min(len(self.keys), (len(self.key_slots) * 5) // 8):
             keys = 2 * len(self.keys)
-            self.keys, self.begin = enlarged(self.keys, keys), enlarged(self.begin, keys)
-            self.length, self.room = enlarged(self.length, keys), enlarged(self.room, keys)
+            for array in (self.keys, self.begin, self.length, self.room):
+                enlarge(array, keys)
             self.key_slots = np.full(2 * len(self.key_slots), kernels.EMPTY, dtype=np.int32)
             kernels.rehash_keys(self.key_slots, self.keys, used)
         longest = int(self.room[:used].max()) if used else 1
         needed = int(self.state[1]) + 2 * longest + min(wanted, 1024)
         if needed > len(self.arena):
-            self.arena = enlarged(self.arena, max(needed, len(self.arena) * 3 // 2))
+            enlarge(self.arena, max(needed, len(self.arena) * 3 // 2))
 
     @property
     def addresses(self) -> list[int]:

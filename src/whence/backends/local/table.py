@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whence.backends.local import kernels
-from whence.backends.local.arrays import Ids, Lines, enlarged, hashes_of
+from whence.backends.local.arrays import Ids, Lines, enlarge, hashes_of
 from whence.backends.local.index import Index
 from whence.engine.protocol import FREE
 
@@ -20,6 +20,7 @@ class Table:
         self.free: Ids = np.empty(16, dtype=np.int32)
         self.state = np.zeros(3, dtype=np.int64)
         self.indexes: dict[tuple[int, ...], Index] = {}
+        self.moves = 0  # how often the arrays have moved
 
     def __len__(self) -> int:
         return int(self.state[0] - self.state[1])
@@ -101,13 +102,16 @@ class Table:
     def erase(self, ids: Ids) -> None:
         for index in self.indexes.values():
             index.unlink(self.lines, ids)
+        if len(self.free) < self.state[1] + len(ids):
+            enlarge(self.free, int(self.state[1]) + 2 * len(ids))
         kernels.erase_rows(self.slots, self.lines, self.small, self.free, self.state, ids)
 
     def _grow(self, wanted: int) -> None:
+        self.moves += 1
         used = int(self.state[0])
         if used >= len(self.lines):
             capacity = used + max(min(wanted, used), used // 2, 16)
-            self.lines, self.free = enlarged(self.lines, capacity), enlarged(self.free, capacity)
+            enlarge(self.lines, capacity)
         if self.state[2] >= (len(self.slots) * 5) // 8:
             live = len(self)
             size = len(self.slots) if live < len(self.slots) // 4 else 2 * len(self.slots)
