@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from whence.backends.local.backend import LocalBackend
+from whence.engine.guard import Guard
 from whence.engine.maintain import STRATEGIES, Maintainer
+from whence.engine.windows import Windows
 from whence.lang.program import Program
 from whence.lang.types import Tuple
 from whence.plan.compile import compile_plan
+from whence.reference import Limits
 
 
 class Update(NamedTuple):
-    """`+` puts a tuple into a base relation, `-` takes it out."""
+    """`+` puts a tuple into a base relation, `-` takes it out. `time` is when, for windows and lifetimes."""
 
     op: str
     relation: str
     tuple: Tuple
+    time: float | None = None
 
 
 @dataclass(frozen=True)
@@ -52,22 +56,32 @@ class Session:
     [('a', 'c'), ('b', 'c')]
     """
 
-    def __init__(self, program: Program, *, strategy: str = "support") -> None:
+    def __init__(
+        self,
+        program: Program,
+        *,
+        strategy: str = "support",
+        limits: Limits = Limits(),  # noqa: B008 - immutable
+        on_round: Callable[[str, int, int], None] | None = None,
+    ) -> None:
         if strategy not in STRATEGIES:
             raise ValueError(f"there is no strategy {strategy}; there are {', '.join(STRATEGIES)}")
         self.plan = compile_plan(program)
         self.program = program
+        self.windows = Windows(program.relations)
+        self._base = frozenset(program.base_relations)
         self._backend = LocalBackend(self.plan.program.relations, program.functions)
-        self._maintainer = Maintainer(self.plan, self._backend, strategy)
-        self._settled = self.apply(())
+        self._maintainer = Maintainer(self.plan, self._backend, Guard(program, limits, on_round), strategy)
+        self.epoch = -1
+        self.initial = self.apply(())
 
-    def apply(self, updates: Iterable[Update | tuple[str, str, Tuple]]) -> Changes:
-        """One epoch: all updates at once, the last one for a tuple deciding. Gives the net changes of all relations."""
-        wanted: dict[str, dict[Tuple, bool]] = {}
-        count = 0
-        for op, relation, row in updates:
-            wanted.setdefault(relation, {})[row] = op == "+"
-            count += 1
+    def apply(self, updates: Iterable[Update | tuple[str, str, Tuple]], now: float | None = None) -> Changes:
+        """One epoch: all updates at once, the last one for a tuple deciding. Gives the net changes of all relations.
+
+        The clock moves to the latest time of the updates, or to `now`, and what expires by then is deleted in this epoch.
+        Raises ValueError for an update that does not fit; nothing is applied then.
+        """
+        wanted, count = self._collect(updates, now)
         removals: dict[str, list[Tuple]] = {}
         insertions: dict[str, list[Tuple]] = {}
         effective = 0
@@ -77,14 +91,59 @@ class Session:
             insertions[name] = [row for row, there in zip(rows, present, strict=True) if not there and rows[row]]
             effective += len(removals[name]) + len(insertions[name])
         changes = self._maintainer.apply(removals, insertions)
-        inserted = {name: self._backend.decode(name, delta.added) for name, delta in changes.items() if not self.plan.is_helper(name)}
-        deleted = {name: self._backend.decode(name, delta.gone) for name, delta in changes.items() if not self.plan.is_helper(name)}
+        self.epoch += 1
+        shown = {name: delta for name, delta in changes.items() if not self.plan.is_helper(name)}
+        inserted = {name: self._backend.decode(name, delta.added) for name, delta in shown.items()}
+        deleted = {name: self._backend.decode(name, delta.gone) for name, delta in shown.items()}
         self._maintainer.settle(changes)
         return Changes(
             {name: rows for name, rows in inserted.items() if rows},
             {name: rows for name, rows in deleted.items() if rows},
-            count - effective,
+            max(0, count - effective),
         )
+
+    def _collect(
+        self, updates: Iterable[Update | tuple[str, str, Tuple]], now: float | None
+    ) -> tuple[dict[str, dict[Tuple, bool]], int]:
+        """For each tuple spoken of, whether it is to be there after the epoch; and the number of updates."""
+        listed = [update if isinstance(update, Update) else Update(*update) for update in updates]
+        for update in listed:
+            self._check(update)
+        wanted: dict[str, dict[Tuple, bool]] = {}
+        self.windows.advance(now)
+        for update in listed:
+            self.windows.advance(update.time)
+        for op, relation, row, time in listed:
+            wanted.setdefault(relation, {})[row] = op == "+"
+            if op == "+":
+                self.windows.insert(relation, row, time)
+            else:
+                self.windows.delete(relation, row)
+        for relation, row in self.windows.expire():
+            wanted.setdefault(relation, {})[row] = False
+        return wanted, len(listed)
+
+    def _check(self, update: Update) -> None:
+        relation = self.program.relations.get(update.relation)
+        if relation is None:
+            raise ValueError(f"there is no relation {update.relation}")
+        if update.relation not in self._base:
+            raise ValueError(f"{update.relation} is derived by rules: only base relations take updates")
+        if update.op not in ("+", "-"):
+            raise ValueError(f"{update.op} is no operation: + inserts, - deletes")
+        if len(update.tuple) != relation.arity:
+            raise ValueError(f"{relation.name} has {relation.arity} columns, not {len(update.tuple)}")
+
+    def stats(self) -> dict[str, object]:
+        """What has been done since the session began, and what the tables take."""
+        done = self._maintainer.stats
+        return {
+            "epochs": self.epoch + 1,
+            "rounds": done.rounds,
+            "derivations": self._backend.enumerated,
+            "suspended": done.suspended,
+            "bytes": {name: table.nbytes for name, table in self._backend.tables.items()},
+        }
 
     def relation(self, name: str) -> Iterator[Tuple]:
         """The tuples of a relation, in no particular order."""

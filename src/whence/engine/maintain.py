@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Generic
 
+from whence.engine.guard import Guard
 from whence.engine.protocol import ADDED, EXTERNAL, Backend, I, K, R
 from whence.engine.recompute import RecomputedStratum
 from whence.engine.support import Delta, Stats, SupportStratum
@@ -18,20 +19,22 @@ STRATEGIES = ("support", "recompute")
 class Maintainer(Generic[I, K, R]):
     """The views of one plan, kept exact. `strategy` is how strata are maintained: `support` where it can, or `recompute`."""
 
-    def __init__(self, plan: Plan, backend: Backend[I, K, R], strategy: str = "support") -> None:
+    def __init__(self, plan: Plan, backend: Backend[I, K, R], guard: Guard, strategy: str = "support") -> None:
         self.plan = plan
         self.backend = backend
-        evaluator = StratumEvaluator(plan.program)
+        self.guard = guard
+        evaluator = StratumEvaluator(plan.program, guard.limits)
         self.strata: list[SupportStratum[I, K, R] | RecomputedStratum[I, K, R]] = []
         for stratum, each in zip(plan.program.strata, plan.strata, strict=True):
             if each.native and strategy == "support":
-                self.strata.append(SupportStratum(each, backend))
+                self.strata.append(SupportStratum(each, backend, guard))
             else:
                 self.strata.append(RecomputedStratum(each, stratum, backend, evaluator))
         self.started = False
 
     def apply(self, removals: Mapping[str, list[Tuple]], insertions: Mapping[str, list[Tuple]]) -> dict[str, Delta[I]]:
         """One epoch. What is taken out must be there from outside, and what is put in must not. `settle` ends it."""
+        self.guard.restart()
         changes: dict[str, Delta[I]] = {}
         removed = {name: self.backend.encode(name, rows) for name, rows in removals.items() if rows}
         inserted = {name: self.backend.encode(name, rows) for name, rows in insertions.items() if rows}

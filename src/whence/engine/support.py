@@ -20,6 +20,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic
 
+from whence.engine.guard import Guard
 from whence.engine.protocol import ADDED, BATCH, EXTERNAL, GONE, HIDDEN, QUEUED, SUSPENDED, Backend, Forbid, I, K, R
 from whence.plan.steps import Check, DeltaPlan, Join, StratumPlan
 
@@ -47,6 +48,7 @@ class SupportStratum(Generic[I, K, R]):
 
     plan: StratumPlan
     backend: Backend[I, K, R]
+    guard: Guard
     rank: int = 0
     stats: Stats = field(default_factory=Stats)
 
@@ -78,6 +80,7 @@ class _Epoch(Generic[I, K, R]):
         self.queue: dict[str, list[I]] = {name: [] for name in stratum.plan.relations}
         self.suspended: dict[str, list[I]] = {name: [] for name in stratum.plan.relations}
         self.made: dict[str, list[I]] = {name: [] for name in stratum.plan.relations}
+        self.rounds = 0
         # Which inputs have been propagated in the current phase: as positive and as negated literals.
         self.done: set[tuple[str, bool]] = set()
 
@@ -148,6 +151,8 @@ class _Epoch(Generic[I, K, R]):
     def _round(self) -> None:
         self.stratum.rank += 1
         self.stratum.stats.rounds += 1
+        self.rounds += 1
+        self.stratum.guard.check(self.plan.relations, self.rounds, self.backend.tuples())
         frontier = {name: self.backend.concatenate(batches) for name, batches in self.queue.items() if batches}
         self.queue = {name: [] for name in self.queue}
         for name, batch in frontier.items():
@@ -216,7 +221,11 @@ class _Epoch(Generic[I, K, R]):
 
     def _add(self, plan: DeltaPlan, keys: K, ranks: R) -> None:
         relation = plan.rule.head.relation
-        self._note_queued(relation, self.backend.table(relation).add_supports(keys, ranks))
+        queued = self.backend.table(relation).add_supports(keys, ranks)
+        if len(queued):  # type: ignore[arg-type]
+            guard = self.stratum.guard
+            guard.rule, guard.sample = plan.rule, lambda: self.backend.decode(relation, queued[-1:])[0]  # type: ignore[index]
+            self._note_queued(relation, queued)
 
     def _drop(self, plan: DeltaPlan, keys: K, ranks: R) -> None:
         relation = plan.rule.head.relation

@@ -48,6 +48,10 @@ _ELSEWHERE = frozenset(
 ANNOTATED = {int: NUMBER, float: FLOAT, str: SYMBOL, "int": NUMBER, "float": FLOAT, "str": SYMBOL}
 
 
+# Where a term stands: in words, or as the position of an argument and its relation.
+Where = str | tuple[int, str]
+
+
 @dataclass
 class Inference:
     declarations: Declarations
@@ -126,7 +130,7 @@ class RuleInference:
         self.program = program
         self.rule = rule
         self.variables: dict[str, Inferred] = {}
-        self.origins: dict[str, tuple[Span, str]] = {}
+        self.origins: dict[str, tuple[Span, Where]] = {}
         self.terms: dict[int, Inferred] = {}
         # An atom that was reported binds nothing and types nothing: what follows from that is not reported again.
         self.unbinding = False
@@ -204,13 +208,13 @@ class RuleInference:
                 known = variables.get(arg.name)
                 if known is None:
                     variables[arg.name] = column
-                    self.origins[arg.name] = (arg.span, f"as argument {at + 1} of {atom.relation}")
+                    self.origins[arg.name] = (arg.span, (at, atom.relation))
                     continue
                 if known is column or known == column:
                     continue
             elif type(arg) is tree.String and column == SYMBOL:
                 continue
-            self._expect(arg, column, f"as argument {at + 1} of {atom.relation}", atom.relation)
+            self._expect(arg, column, (at, atom.relation), atom.relation)
 
     def _constraint(self, literal: tree.Constraint, op: str, left: tree.Term, right: tree.Term) -> None:
         if op.lstrip("!") in ("match", "contains"):
@@ -398,7 +402,7 @@ class RuleInference:
 
     # -- errors
 
-    def _expect(self, term: tree.Term, expected: Inferred, where: str, functor: str) -> None:
+    def _expect(self, term: tree.Term, expected: Inferred, where: Where, functor: str) -> None:
         if isinstance(term, tree.Variable) and term.name not in self.variables:
             self.variables[term.name] = expected
             self.origins[term.name] = (term.span, where)
@@ -423,7 +427,7 @@ class RuleInference:
             )
 
     def _conflict(
-        self, term: tree.Term, expected: Inferred, said: tuple[str, str], where: str, other: Span | None
+        self, term: tree.Term, expected: Inferred, said: tuple[str, str], where: Where, other: Span | None
     ) -> None:
         """Reports a term that is one thing (the first of `said`) where another is wanted (the second)."""
         branch = self._unknown_branch(term, expected)
@@ -434,10 +438,16 @@ class RuleInference:
         advice = "convert one side: to_number, to_string, to_float, to_unsigned, or as(x, type)"
         if isinstance(term, tree.Variable):
             span, place = self.origins[term.name]
-            related = [(span, f"{plain(term.name)} is {said[0]} {place}")] if span != term.span else related
+            related = [(span, f"{plain(term.name)} is {said[0]} {_place(place)}")] if span != term.span else related
         self.program.found.append(
             TypeConflict(
-                term.span, what=describe(term), left=said[0], right=said[1], where=where, advice=advice, related=related
+                term.span,
+                what=describe(term),
+                left=said[0],
+                right=said[1],
+                where=_place(where),
+                advice=advice,
+                related=related,
             )
         )
 
@@ -478,6 +488,10 @@ class RuleInference:
         self.program.found.append(
             WrongArity(span, what=name, expected=expected, found=str(count), advice=f"{name} is a functor")
         )
+
+
+def _place(where: Where) -> str:
+    return where if isinstance(where, str) else f"as argument {where[0] + 1} of {where[1]}"
 
 
 def _fits(signature: Signature, count: int) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from pathlib import Path
@@ -174,8 +173,7 @@ def _warn_unused(declarations: Declarations, rules: list[FlatRule], diagnostics:
     for rule in rules:
         filled.add(rule.head.relation)
         if rule.body:
-            read.update(part.relation for part in tree.walk(rule.body) if isinstance(part, tree.Atom))
-            _warn_single_variables(rule, diagnostics)
+            _warn_single_variables(rule, read, diagnostics)
     for name, relation in declarations.relations.items():
         if declarations.is_lost(name):
             continue
@@ -188,13 +186,14 @@ def _warn_unused(declarations: Declarations, rules: list[FlatRule], diagnostics:
             diagnostics.add(UnusedRelation(relation.span, name=name))
 
 
-def _warn_single_variables(rule: FlatRule, diagnostics: Diagnostics) -> None:
-    occurrences: Counter[str] = Counter()
-    spans: dict[str, Span] = {}
-    for part in (*tree.walk(rule.head), *tree.walk(rule.body)):
+def _warn_single_variables(rule: FlatRule, read: set[str], diagnostics: Diagnostics) -> None:
+    """Reports variables that occur once, and adds to `read` the relations that the body reads."""
+    once: dict[str, Span | None] = {}
+    for part in (*tree.walk(rule.head.args), *tree.walk(rule.body)):
         if isinstance(part, tree.Variable):
-            occurrences[part.name] += 1
-            spans.setdefault(part.name, part.span)
-    for name, count in occurrences.items():
-        if count == 1 and not name.startswith("_") and "#" not in name:
-            diagnostics.add(UnusedVariable(spans[name], name=name))
+            once[part.name] = None if part.name in once else part.span
+        elif isinstance(part, tree.Atom):
+            read.add(part.relation)
+    for name, span in once.items():
+        if span is not None and name[0] != "_" and "#" not in name:
+            diagnostics.add(UnusedVariable(span, name=name))

@@ -16,7 +16,7 @@ from whence.lang.diagnostics import (
 from whence.lang.functors import WORD, cast
 from whence.lang.infer import RuleInference, plain
 from whence.lang.normalize import FlatAggregate, FlatLiteral, FlatRange, FlatRule
-from whence.lang.order import order_body
+from whence.lang.order import names_in, names_met, order_body
 from whence.lang.tree import Span
 from whence.lang.types import FLOAT, NUMBER, PRIMITIVES, SYMBOL, UNSIGNED, Kind, ListKind, RecordKind
 
@@ -29,7 +29,7 @@ def lower_rule(inference: RuleInference, found: list[Diagnostic]) -> core.Rule |
     lowering = _Lowering(inference, found)
     head = lowering.head(flat.head)
     literals = [core_literal for literal in flat.body for core_literal in lowering.literal(literal)]
-    body, _ = lowering.order(literals, frozenset(), head)
+    body, _ = lowering.order(literals, frozenset(), *head.args)
     if flat.dominating is not None:
         dominating = lowering.head(flat.dominating)
         return core.Subsumption(flat.name, head, dominating, tuple(body), flat.span)
@@ -42,16 +42,16 @@ class _Lowering:
         self.found = found
 
     def order(
-        self, literals: list[core.Literal], outer: frozenset[str], result: object
+        self, literals: list[core.Literal], outer: frozenset[str], *results: core.Term
     ) -> tuple[list[core.Literal], set[str]]:
-        """The literals in evaluation order and the variables they bind. `result` is what is made of those."""
+        """The literals in evaluation order and the variables they bind. `results` are made of those."""
         ordered, bound = order_body(literals, outer)
-        unbound = _names(result) - bound
+        unbound = {name for term in results for name in names_in(term)} - bound
         if len(ordered) < len(literals):
             placed = {id(literal) for literal in ordered}
             for literal in literals:
                 if id(literal) not in placed:
-                    missing = _free(literal) - bound
+                    missing = set(names_met(literal)) - bound
                     unbound |= missing
                     if not missing and isinstance(literal, core.Comparison) and literal.op == "=":
                         advice = "two patterns cannot be matched with each other: name the value"
@@ -114,7 +114,7 @@ class _Lowering:
         bound: list[set[str]] = []
         for flat in literal.bodies:
             literals = [each for inner in flat for each in self.literal(inner)]
-            body, inside = self.order(literals, literal.outer, value)
+            body, inside = self.order(literals, literal.outer, *(() if value is None else (value,)))
             bodies.append(tuple(body))
             bound.append(inside)
         shared = set.intersection(*bound) - literal.outer if bound else set()
@@ -132,7 +132,7 @@ class _Lowering:
 
     def value(self, term: tree.Term) -> core.Term:
         """A term that must have a value: no wildcard in it."""
-        if not isinstance(term, tree.Variable | tree.Number | tree.String):
+        if isinstance(term, tree.Wildcard | tree.Bracket | tree.Branch):
             for part in tree.walk(term):
                 if isinstance(part, tree.Wildcard):
                     self.found.append(MisplacedWildcard(part.span, advice="name the value, and bind it in the body"))
@@ -214,17 +214,6 @@ class _Lowering:
 
 
 # -- binding ----------------------------------------------------------------------------------------------------------
-
-
-def _names(terms: object) -> set[str]:
-    return {part.name for part in tree.walk(terms) if isinstance(part, core.Var)}
-
-
-def _free(literal: core.Literal) -> set[str]:
-    """A literal's variables, those local to an aggregate left out."""
-    if isinstance(literal, core.Aggregation):
-        return set(literal.outer) | _names(literal.target)
-    return _names(literal)
 
 
 def _report_unbound(flat: FlatRule, name: str) -> UnboundVariable:

@@ -34,7 +34,7 @@ def order_body(literals: Sequence[Literal], bound: Set[str]) -> tuple[list[Liter
     ordered: list[Literal] = []
     users: dict[str, list[int]] = {}
     for at, literal in enumerate(literals):
-        for name in _names(literal):
+        for name in names_met(literal):
             users.setdefault(name, []).append(at)
     waiting = {at: _score(literal, known) for at, literal in enumerate(literals)}
     while waiting:
@@ -57,13 +57,13 @@ def _score(literal: Literal, known: Set[str]) -> int:
     return sum(_is_bound(arg, known) for arg in literal.args) if isinstance(literal, Atom) else _TEST
 
 
-def _names(literal: Literal) -> Iterable[str]:
+def names_met(literal: Literal) -> Iterable[str]:
     """The variables that a literal meets at its place in the body."""
     match literal:
         case Atom(args=args):
             return (name for arg in args for name in names_in(arg))
         case Negation(atom=atom):
-            return _names(atom)
+            return names_met(atom)
         case Comparison(left=left, right=right):
             return (*names_in(left), *names_in(right))
         case Generator(target=target, args=args):

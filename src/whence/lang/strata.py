@@ -75,13 +75,14 @@ def _stratum(
 ) -> Stratum:
     if not internal:
         return Stratum(component)
-    for dependency in internal:
-        if any(isinstance(part, Apply) and part.functor == "autoinc" for part in walk(dependency.rule)):
-            found.append(RecursiveCounter(dependency.rule.span, relation=dependency.head))
+    rules = _unique(each.rule for each in internal)
+    for rule in rules:
+        if any(isinstance(part, Apply) and part.functor == "autoinc" for part in walk(rule)):
+            head = rule.head if isinstance(rule, Rule) else rule.dominated
+            found.append(RecursiveCounter(rule.span, relation=head.relation))
     strict = [each for each in internal if each.strict]
     if not strict:
         return Stratum(component, recursive=True)
-    rules = _unique(each.rule for each in internal)
     stages = find_stages(component, rules, relations)
     if stages is not None:
         return Stratum(component, recursive=True, stages=stages.columns, groups=stages.groups)

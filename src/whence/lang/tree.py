@@ -371,11 +371,15 @@ def walk(node: Any) -> Iterator[object]:
             pending.extend([getattr(node, name) for name in reversed(parts)])
 
 
+# The types of fields, as they are annotated, that hold no nodes.
+_LEAVES = frozenset("Span Kind Value None str bool int float".split())
+
+
 def _parts_of(node_type: type) -> tuple[str, ...] | None:
-    """The names of a node's parts, its span left out; None for what is no node."""
+    """The names of the fields that may hold nodes; None for what is no node."""
     if not is_dataclass(node_type):
         return None
-    return tuple(part.name for part in fields(node_type) if part.name != "span")
+    return tuple(part.name for part in fields(node_type) if not _LEAVES.issuperset(str(part.type).split(" | ")))
 
 
 parts_of: Callable[[type], tuple[str, ...] | None] = cache(_parts_of)

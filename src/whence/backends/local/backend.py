@@ -80,6 +80,9 @@ class LocalBackend:
     def unranked(self, keys: Lines) -> Ids:
         return np.full(len(keys), _UNRANKED, dtype=np.int32)
 
+    def tuples(self) -> int:
+        return sum(len(table) for table in self.tables.values())
+
     # -- plans
 
     def run(self, plan: DeltaPlan, ids: Ids | None, forbid: Forbid) -> Iterator[tuple[Lines, Ids]]:

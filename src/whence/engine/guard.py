@@ -1,0 +1,48 @@
+"""Stopping recursions that do not end, with the rule that keeps deriving and a tuple it derived last."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from whence.lang.program import Program, Rule
+from whence.lang.types import Tuple
+from whence.reference import Limits, RunawayError
+
+
+@dataclass
+class Guard:
+    """Limits for one epoch. `sample` gives the tuple derived last, when it is asked for."""
+
+    program: Program
+    limits: Limits
+    on_round: Callable[[str, int, int], None] | None = None
+    started: float = field(default_factory=time.monotonic)
+    rule: Rule | None = None
+    sample: Callable[[], Tuple] | None = None
+
+    def restart(self) -> None:
+        self.started = time.monotonic()
+
+    def check(self, relations: tuple[str, ...], round_number: int, tuples: int) -> None:
+        if self.on_round is not None:
+            self.on_round(", ".join(relations), round_number, tuples)
+        limits = self.limits
+        if limits.max_rounds is not None and round_number > limits.max_rounds:
+            self._stop(f"after {limits.max_rounds} rounds")
+        if limits.max_tuples is not None and tuples > limits.max_tuples:
+            self._stop(f"at {tuples} tuples (limit {limits.max_tuples})")
+        if limits.timeout is not None and time.monotonic() - self.started > limits.timeout:
+            self._stop(f"after {limits.timeout:g} s")
+
+    def _stop(self, when: str) -> None:
+        if self.rule is None or self.sample is None:
+            raise RunawayError(f"stopped {when}")
+        place = self.program.source.place(self.rule.span)
+        shown = ", ".join(repr(value) if isinstance(value, str) else str(value) for value in self.sample())
+        raise RunawayError(
+            f"stopped {when}: rule {self.rule.name} ({place.file.name}:{place.line}) keeps deriving, "
+            f"most recently {self.rule.head.relation}({shown})\n"
+            "  hint: bound what the rule counts up (x < 100), or raise --max-rounds, --max-tuples or --timeout"
+        )

@@ -1,0 +1,104 @@
+"""Lifetimes and windows of base relations: which tuples expire as time goes on or as newer ones come.
+
+The clock is the largest time seen. A tuple inserted at time t lives while t > clock - duration; inserting it again refreshes
+it. A window of rows keeps the newest tuples, of each value of its `by` columns if it has any. An expiry is a deletion in the
+epoch that crosses it.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from whence.lang.program import Relation
+from whence.lang.types import Tuple, Value
+
+
+@dataclass
+class _Timed:
+    """Tuples with the time of their last insertion; the heap may hold times that were refreshed since."""
+
+    duration: float
+    times: dict[Tuple, float] = field(default_factory=dict)
+    heap: list[tuple[float, int, Tuple]] = field(default_factory=list)
+    count: int = 0
+
+    def insert(self, row: Tuple, time: float) -> None:
+        self.times[row] = time
+        self.count += 1  # breaks ties, since tuples of different kinds do not compare
+        heapq.heappush(self.heap, (time, self.count, row))
+
+    def delete(self, row: Tuple) -> None:
+        self.times.pop(row, None)
+
+    def expire(self, clock: float) -> Iterator[Tuple]:
+        while self.heap and self.heap[0][0] <= clock - self.duration:
+            time, _, row = heapq.heappop(self.heap)
+            if self.times.get(row) == time:
+                del self.times[row]
+                yield row
+
+
+@dataclass
+class _Counted:
+    """The newest rows, oldest first, for each value of the `by` columns."""
+
+    size: int
+    by: tuple[int, ...]
+    newest: dict[tuple[Value, ...], dict[Tuple, None]] = field(default_factory=dict)
+
+    def insert(self, row: Tuple, time: float) -> None:
+        rows = self.newest.setdefault(tuple(row[column] for column in self.by), {})
+        rows.pop(row, None)
+        rows[row] = None
+
+    def delete(self, row: Tuple) -> None:
+        self.newest.get(tuple(row[column] for column in self.by), {}).pop(row, None)
+
+    def expire(self, clock: float) -> Iterator[Tuple]:
+        for rows in self.newest.values():
+            while len(rows) > self.size:
+                oldest = next(iter(rows))
+                del rows[oldest]
+                yield oldest
+
+
+class Windows:
+    """The windows and lifetimes of a program's base relations, and its clock."""
+
+    def __init__(self, relations: Mapping[str, Relation]) -> None:
+        self.clock = 0.0
+        self.kept: dict[str, list[_Timed | _Counted]] = {}
+        for name, relation in relations.items():
+            kept: list[_Timed | _Counted] = []
+            if relation.lifetime is not None:
+                kept.append(_Timed(relation.lifetime))
+            if relation.window is not None and relation.window.time is not None:
+                kept.append(_Timed(relation.window.time))
+            if relation.window is not None and relation.window.rows is not None:
+                kept.append(_Counted(relation.window.rows, relation.window.by))
+            if kept:
+                self.kept[name] = kept
+
+    def advance(self, time: float | None) -> None:
+        if time is not None:
+            self.clock = max(self.clock, time)
+
+    def insert(self, relation: str, row: Tuple, time: float | None) -> None:
+        for each in self.kept.get(relation, ()):
+            each.insert(row, self.clock if time is None else time)
+
+    def delete(self, relation: str, row: Tuple) -> None:
+        for each in self.kept.get(relation, ()):
+            each.delete(row)
+
+    def expire(self) -> Iterator[tuple[str, Tuple]]:
+        """What expires now, each tuple once."""
+        for relation, kept in self.kept.items():
+            for each in kept:
+                for row in list(each.expire(self.clock)):
+                    for other in kept:
+                        if other is not each:
+                            other.delete(row)
+                    yield relation, row
