@@ -42,7 +42,9 @@ def atoms(draw: st.DrawFn, names: tuple[str, ...], *, wildcards: bool = True) ->
 def rules(draw: st.DrawFn) -> str:
     everything = (*BASE, *DERIVED)
     body = draw(st.lists(atoms(everything), min_size=1, max_size=3))
-    bound = sorted({word for atom in body for word in atom.partition("(")[2].rstrip(")").split(", ") if word in VARIABLES})
+    bound = sorted(
+        {word for atom in body for word in atom.partition("(")[2].rstrip(")").split(", ") if word in VARIABLES}
+    )
     assume(bound)
     one = st.sampled_from(bound)
     extra = draw(st.sampled_from(("none", "none", "negation", "comparison", "sum", "aggregate", "record")))
@@ -61,7 +63,9 @@ def rules(draw: st.DrawFn) -> str:
         body.append(f"[a, b] = [{draw(one)}, {draw(one)}], b >= a")
         bound.append("b")
     head = draw(st.sampled_from(sorted(DERIVED)))
-    args = draw(st.lists(st.one_of(st.sampled_from(bound), VALUE.map(str)), min_size=DERIVED[head], max_size=DERIVED[head]))
+    args = draw(
+        st.lists(st.one_of(st.sampled_from(bound), VALUE.map(str)), min_size=DERIVED[head], max_size=DERIVED[head])
+    )
     return f"{head}({', '.join(args)}) :- {', '.join(body)}."
 
 

@@ -7,8 +7,8 @@ import warnings
 
 import pytest
 from hypothesis import HealthCheck, given, settings
-
 from tests.properties.programs import Run, runs
+
 from whence import Session
 from whence.engine.maintain import STRATEGIES
 from whence.lang.types import Tuple
@@ -45,7 +45,9 @@ def check_run(run: Run, strategy: str) -> None:
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+@settings(
+    max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
+)
 @given(run=runs())
 def test_views_and_changes_match_the_reference(strategy: str, run: Run) -> None:
     check_run(run, strategy)

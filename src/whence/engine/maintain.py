@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Generic
 
 from whence.engine.guard import Guard
-from whence.engine.protocol import ADDED, EXTERNAL, Backend, I, K, R
+from whence.engine.protocol import ADDED, EXTERNAL, Backend, Ids, Keys, Ranks
 from whence.engine.recompute import RecomputedStratum
 from whence.engine.support import Delta, Stats, SupportStratum
 from whence.lang.types import Tuple
@@ -16,15 +16,15 @@ from whence.reference.evaluate import StratumEvaluator
 STRATEGIES = ("support", "recompute")
 
 
-class Maintainer(Generic[I, K, R]):
+class Maintainer(Generic[Ids, Keys, Ranks]):
     """The views of one plan, kept exact. `strategy` is how strata are maintained: `support` where it can, or `recompute`."""
 
-    def __init__(self, plan: Plan, backend: Backend[I, K, R], guard: Guard, strategy: str = "support") -> None:
+    def __init__(self, plan: Plan, backend: Backend[Ids, Keys, Ranks], guard: Guard, strategy: str = "support") -> None:
         self.plan = plan
         self.backend = backend
         self.guard = guard
         evaluator = StratumEvaluator(plan.program, guard.limits)
-        self.strata: list[SupportStratum[I, K, R] | RecomputedStratum[I, K, R]] = []
+        self.strata: list[SupportStratum[Ids, Keys, Ranks] | RecomputedStratum[Ids, Keys, Ranks]] = []
         for stratum, each in zip(plan.program.strata, plan.strata, strict=True):
             if each.native and strategy == "support":
                 self.strata.append(SupportStratum(each, backend, guard))
@@ -32,10 +32,12 @@ class Maintainer(Generic[I, K, R]):
                 self.strata.append(RecomputedStratum(each, stratum, backend, evaluator))
         self.started = False
 
-    def apply(self, removals: Mapping[str, list[Tuple]], insertions: Mapping[str, list[Tuple]]) -> dict[str, Delta[I]]:
+    def apply(
+        self, removals: Mapping[str, list[Tuple]], insertions: Mapping[str, list[Tuple]]
+    ) -> dict[str, Delta[Ids]]:
         """One epoch. What is taken out must be there from outside, and what is put in must not. `settle` ends it."""
         self.guard.restart()
-        changes: dict[str, Delta[I]] = {}
+        changes: dict[str, Delta[Ids]] = {}
         removed = {name: self.backend.encode(name, rows) for name, rows in removals.items() if rows}
         inserted = {name: self.backend.encode(name, rows) for name, rows in insertions.items() if rows}
         for stratum in self.strata:
@@ -48,14 +50,14 @@ class Maintainer(Generic[I, K, R]):
         self.started = True
         return changes
 
-    def settle(self, changes: Mapping[str, Delta[I]]) -> None:
+    def settle(self, changes: Mapping[str, Delta[Ids]]) -> None:
         """Forgets the state before the epoch."""
         for name, delta in changes.items():
             table = self.backend.table(name)
             table.change_flags(delta.added, off=ADDED)
             table.erase(delta.gone)
 
-    def is_external(self, name: str, keys: K) -> list[bool]:
+    def is_external(self, name: str, keys: Keys) -> list[bool]:
         """For each row, whether it was put in from outside."""
         return self.backend.have_flag(name, keys, EXTERNAL)
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Generic
 
-from whence.engine.protocol import ADDED, BATCH, EXTERNAL, GONE, HIDDEN, QUEUED, SUSPENDED, Backend, I, K, R
+from whence.engine.protocol import ADDED, BATCH, EXTERNAL, GONE, HIDDEN, QUEUED, SUSPENDED, Backend, Ids, Keys, Ranks
 from whence.engine.support import Delta, Stats
 from whence.lang.program import Stratum
 from whence.lang.types import Tuple
@@ -18,19 +18,24 @@ from whence.reference.evaluate import StratumEvaluator
 
 
 @dataclass
-class RecomputedStratum(Generic[I, K, R]):
+class RecomputedStratum(Generic[Ids, Keys, Ranks]):
     """`evaluator` holds the tables of all recomputed strata and of what they read."""
 
     plan: StratumPlan
     stratum: Stratum
-    backend: Backend[I, K, R]
+    backend: Backend[Ids, Keys, Ranks]
     evaluator: StratumEvaluator
     outside: dict[str, set[Tuple]] = field(default_factory=dict)
     stats: Stats = field(default_factory=Stats)
 
     def maintain(
-        self, removed: Mapping[str, K], inserted: Mapping[str, K], inputs: Mapping[str, Delta[I]], *, first: bool
-    ) -> dict[str, Delta[I]]:
+        self,
+        removed: Mapping[str, Keys],
+        inserted: Mapping[str, Keys],
+        inputs: Mapping[str, Delta[Ids]],
+        *,
+        first: bool,
+    ) -> dict[str, Delta[Ids]]:
         for name, delta in inputs.items():
             rows = self.evaluator.tables[name].rows - set(self.backend.decode(name, delta.gone))
             self.evaluator.tables[name].replace(rows | set(self.backend.decode(name, delta.added)))
@@ -48,8 +53,8 @@ class RecomputedStratum(Generic[I, K, R]):
         return self._publish(before, removed, inserted)
 
     def _publish(
-        self, before: Mapping[str, set[Tuple]], removed: Mapping[str, K], inserted: Mapping[str, K]
-    ) -> dict[str, Delta[I]]:
+        self, before: Mapping[str, set[Tuple]], removed: Mapping[str, Keys], inserted: Mapping[str, Keys]
+    ) -> dict[str, Delta[Ids]]:
         """Brings the backend's tables in line, leaving the rows that went until the epoch is over."""
         changes = {}
         for name in self.plan.relations:
@@ -65,6 +70,6 @@ class RecomputedStratum(Generic[I, K, R]):
                 table.change_flags(self.backend.existing(table.find(removed[name])), off=EXTERNAL)
             if name in inserted:
                 table.change_flags(self.backend.existing(table.find(inserted[name])), on=EXTERNAL)
-            if len(added) or len(gone):  # type: ignore[arg-type]
+            if len(added) or len(gone):
                 changes[name] = Delta(added, gone)
         return changes

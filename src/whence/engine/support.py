@@ -21,16 +21,29 @@ from dataclasses import dataclass, field
 from typing import Generic
 
 from whence.engine.guard import Guard
-from whence.engine.protocol import ADDED, BATCH, EXTERNAL, GONE, HIDDEN, QUEUED, SUSPENDED, Backend, Forbid, I, K, R
+from whence.engine.protocol import (
+    ADDED,
+    BATCH,
+    EXTERNAL,
+    GONE,
+    HIDDEN,
+    QUEUED,
+    SUSPENDED,
+    Backend,
+    Forbid,
+    Ids,
+    Keys,
+    Ranks,
+)
 from whence.plan.steps import Check, DeltaPlan, Join, StratumPlan
 
 
 @dataclass
-class Delta(Generic[I]):
+class Delta(Generic[Ids]):
     """The rows of a relation that came and that went in this epoch."""
 
-    added: I
-    gone: I
+    added: Ids
+    gone: Ids
 
 
 @dataclass
@@ -43,19 +56,27 @@ class Stats:
 
 
 @dataclass
-class SupportStratum(Generic[I, K, R]):
+class SupportStratum(Generic[Ids, Keys, Ranks]):
     """A stratum under maintenance. `rank` is the highest in use."""
 
     plan: StratumPlan
-    backend: Backend[I, K, R]
+    backend: Backend[Ids, Keys, Ranks]
     guard: Guard
     rank: int = 0
     stats: Stats = field(default_factory=Stats)
 
     def maintain(
-        self, removed: Mapping[str, K], inserted: Mapping[str, K], inputs: Mapping[str, Delta[I]], *, first: bool
-    ) -> dict[str, Delta[I]]:
-        """One epoch, given what was put in and taken out from outside and what changed below. `first` derives what needs no input."""
+        self,
+        removed: Mapping[str, Keys],
+        inserted: Mapping[str, Keys],
+        inputs: Mapping[str, Delta[Ids]],
+        *,
+        first: bool,
+    ) -> dict[str, Delta[Ids]]:
+        """One epoch, given what was taken out and put in from outside and what changed below.
+
+        The first epoch also derives what needs no input.
+        """
         epoch = _Epoch(self, inputs)
         if not first:  # before the first epoch nothing was derived
             for name, keys in removed.items():
@@ -69,36 +90,41 @@ class SupportStratum(Generic[I, K, R]):
         return epoch.finish()
 
 
-class _Epoch(Generic[I, K, R]):
-    def __init__(self, stratum: SupportStratum[I, K, R], inputs: Mapping[str, Delta[I]]) -> None:
+def _now(_: Join | Check) -> int:
+    """Sees the state after the epoch."""
+    return GONE
+
+
+class _Epoch(Generic[Ids, Keys, Ranks]):
+    def __init__(self, stratum: SupportStratum[Ids, Keys, Ranks], inputs: Mapping[str, Delta[Ids]]) -> None:
         self.stratum = stratum
         self.backend = stratum.backend
         self.plan = stratum.plan
         self.inputs = inputs
         self.members = frozenset(stratum.plan.relations)
-        self.lost: dict[str, list[I]] = {name: [] for name in stratum.plan.relations}
-        self.queue: dict[str, list[I]] = {name: [] for name in stratum.plan.relations}
-        self.suspended: dict[str, list[I]] = {name: [] for name in stratum.plan.relations}
-        self.made: dict[str, list[I]] = {name: [] for name in stratum.plan.relations}
+        self.lost: dict[str, list[Ids]] = {name: [] for name in stratum.plan.relations}
+        self.queue: dict[str, list[Ids]] = {name: [] for name in stratum.plan.relations}
+        self.suspended: dict[str, list[Ids]] = {name: [] for name in stratum.plan.relations}
+        self.made: dict[str, list[Ids]] = {name: [] for name in stratum.plan.relations}
         self.rounds = 0
         # Which inputs have been propagated in the current phase: as positive and as negated literals.
         self.done: set[tuple[str, bool]] = set()
 
     # -- from outside
 
-    def take_out(self, name: str, keys: K) -> None:
+    def take_out(self, name: str, keys: Keys) -> None:
         table = self.backend.table(name)
         table.change_flags(table.find(keys), off=EXTERNAL)
         self._note_lost(name, table.drop_supports(keys, self.backend.unranked(keys)))
 
-    def put_in(self, name: str, keys: K) -> None:
+    def put_in(self, name: str, keys: Keys) -> None:
         table = self.backend.table(name)
         self._note_queued(name, table.add_supports(keys, self.backend.unranked(keys)))
         table.change_flags(table.find(keys), on=EXTERNAL)
 
     def derive_statics(self) -> None:
         for plan in self.plan.statics:
-            for keys, ranks in self.backend.run(plan, None, lambda step: GONE):
+            for keys, ranks in self.backend.run(plan, None, _now):
                 self._add(plan, keys, ranks)
 
     # -- take away
@@ -180,8 +206,8 @@ class _Epoch(Generic[I, K, R]):
 
     # -- inputs
 
-    def _propagate_input(self, name: str, ids: I, *, negated: bool, drop: bool) -> None:
-        if len(ids):  # type: ignore[arg-type]
+    def _propagate_input(self, name: str, ids: Ids, *, negated: bool, drop: bool) -> None:
+        if len(ids):
             for plan in self._plans(name, negated=negated):
                 for keys, ranks in self.backend.run(plan, ids, self._seen_by_input(plan, taking=drop)):
                     (self._drop if drop else self._add)(plan, keys, ranks)
@@ -217,32 +243,36 @@ class _Epoch(Generic[I, K, R]):
     # -- supports
 
     def _plans(self, name: str, *, negated: bool) -> Sequence[DeltaPlan]:
-        return [plan for plan in self.plan.deltas if plan.scan is not None and plan.scan.relation == name and plan.negated == negated]
+        return [
+            plan
+            for plan in self.plan.deltas
+            if plan.scan is not None and plan.scan.relation == name and plan.negated == negated
+        ]
 
-    def _add(self, plan: DeltaPlan, keys: K, ranks: R) -> None:
+    def _add(self, plan: DeltaPlan, keys: Keys, ranks: Ranks) -> None:
         relation = plan.rule.head.relation
         queued = self.backend.table(relation).add_supports(keys, ranks)
-        if len(queued):  # type: ignore[arg-type]
+        if len(queued):
             guard = self.stratum.guard
-            guard.rule, guard.sample = plan.rule, lambda: self.backend.decode(relation, queued[-1:])[0]  # type: ignore[index]
+            guard.rule, guard.sample = plan.rule, lambda: self.backend.decode(relation, queued)[-1]
             self._note_queued(relation, queued)
 
-    def _drop(self, plan: DeltaPlan, keys: K, ranks: R) -> None:
+    def _drop(self, plan: DeltaPlan, keys: Keys, ranks: Ranks) -> None:
         relation = plan.rule.head.relation
         self._note_lost(relation, self.backend.table(relation).drop_supports(keys, ranks))
 
-    def _note_lost(self, name: str, ids: I) -> None:
-        if len(ids):  # type: ignore[arg-type]
+    def _note_lost(self, name: str, ids: Ids) -> None:
+        if len(ids):
             self.lost[name].append(ids)
-            self.stratum.stats.suspended += len(ids)  # type: ignore[arg-type]
+            self.stratum.stats.suspended += len(ids)
 
-    def _note_queued(self, name: str, ids: I) -> None:
-        if len(ids):  # type: ignore[arg-type]
+    def _note_queued(self, name: str, ids: Ids) -> None:
+        if len(ids):
             self.queue[name].append(ids)
 
     # -- the end
 
-    def finish(self) -> dict[str, Delta[I]]:
+    def finish(self) -> dict[str, Delta[Ids]]:
         """The net changes. Rows that went stay, flagged, until the epoch is over: the strata above ask for the old state."""
         changes = {}
         for name in self.plan.relations:
@@ -250,6 +280,6 @@ class _Epoch(Generic[I, K, R]):
             went = table.with_flags(self.backend.concatenate(self.suspended[name]), on=SUSPENDED)
             table.change_flags(went, on=GONE, off=SUSPENDED | HIDDEN)
             added = self.backend.concatenate(self.made[name])
-            if len(went) or len(added):  # type: ignore[arg-type]
+            if len(went) or len(added):
                 changes[name] = Delta(added, went)
         return changes

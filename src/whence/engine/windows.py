@@ -42,13 +42,13 @@ class _Timed:
 
 @dataclass
 class _Counted:
-    """The newest rows, oldest first, for each value of the `by` columns."""
+    """The newest rows, oldest first, for each value of the `by` columns. Time does not matter to it."""
 
     size: int
     by: tuple[int, ...]
     newest: dict[tuple[Value, ...], dict[Tuple, None]] = field(default_factory=dict)
 
-    def insert(self, row: Tuple, time: float) -> None:
+    def insert(self, row: Tuple, _time: float) -> None:
         rows = self.newest.setdefault(tuple(row[column] for column in self.by), {})
         rows.pop(row, None)
         rows[row] = None
@@ -56,7 +56,7 @@ class _Counted:
     def delete(self, row: Tuple) -> None:
         self.newest.get(tuple(row[column] for column in self.by), {}).pop(row, None)
 
-    def expire(self, clock: float) -> Iterator[Tuple]:
+    def expire(self, _clock: float) -> Iterator[Tuple]:
         for rows in self.newest.values():
             while len(rows) > self.size:
                 oldest = next(iter(rows))

@@ -30,13 +30,13 @@ def parse_json(text: str, relation: Relation, types: Types, name: str) -> set[Tu
     except RecursionError:
         raise FactError([f"{name}: the values are nested too deeply"], hints=["write them to a fact file"]) from None
     if not isinstance(rows, list):
-        problem = f"{name}: expected a list of rows, found {_shown(rows)}"
+        problem = f"{name}: expected a list of rows, found {shown(rows)}"
         raise FactError([problem], hints=["put the rows into [ and ]"])
     tuples: set[Tuple] = set()
     problems: list[str] = []
     for number, row in enumerate(rows, 1):
         try:
-            tuples.add(_fields(row, relation.fields, types))
+            tuples.add(fields_from_json(row, relation.fields, types))
         except ValueError as error:
             problems.append(f"{name}: row {number}: {error}")
     if problems:
@@ -48,7 +48,7 @@ def parse_json(text: str, relation: Relation, types: Types, name: str) -> set[Tu
 def format_json(rows: Iterable[Tuple], options: Options, relation: Relation, types: Types) -> Iterator[str]:
     """One line for each row, without its end."""
     texts = [
-        json.dumps(_to_json_fields(row, relation.fields, options, types), ensure_ascii=False, allow_nan=False)
+        json.dumps(fields_to_json(row, relation.fields, options, types), ensure_ascii=False, allow_nan=False)
         for row in rows
     ]
     opened = [f"{'' if at else '['}{text}" for at, text in enumerate(texts)] or ["["]
@@ -59,7 +59,7 @@ def format_json(rows: Iterable[Tuple], options: Options, relation: Relation, typ
 # -- reading ----------------------------------------------------------------------------------------------------------
 
 
-def _fields(row: Json, fields: tuple[Field, ...], types: Types) -> Tuple:
+def fields_from_json(row: Json, fields: tuple[Field, ...], types: Types) -> Tuple:
     match row:
         case dict():
             values = _by_name(row, [each.name for each in fields])
@@ -68,7 +68,7 @@ def _fields(row: Json, fields: tuple[Field, ...], types: Types) -> Tuple:
         case list():
             raise ValueError(f"{len(row)} values, but {len(fields)} expected")
         case _:
-            raise ValueError(f"expected a list or an object, found {_shown(row)}")
+            raise ValueError(f"expected a list or an object, found {shown(row)}")
     return tuple(_from_json(value, each.name, each.kind, types) for value, each in zip(values, fields, strict=True))
 
 
@@ -87,7 +87,7 @@ def _from_json(value: Json, attribute: str, kind: Kind, types: Types) -> Value:
         case None, RecordKind():
             return None
         case list() | dict(), RecordKind(name):
-            return _fields(value, types.records[name], types)
+            return fields_from_json(value, types.records[name], types)
         case list(), ListKind(element):
             return tuple(_from_json(item, attribute, element, types) for item in value)
         case str(), _ if kind == SYMBOL:
@@ -100,7 +100,7 @@ def _from_json(value: Json, attribute: str, kind: Kind, types: Types) -> Value:
         case int(), _ if not isinstance(value, bool) and kind not in (SYMBOL, FLOAT):
             return _parse(str(value), attribute, kind, types)
         case _:
-            raise ValueError(f"{attribute}: {_shown(value)} is not {described(kind)}")
+            raise ValueError(f"{attribute}: {shown(value)} is not {described(kind)}")
 
 
 def _parse(text: str, attribute: str, kind: Kind, types: Types) -> Value:
@@ -110,7 +110,7 @@ def _parse(text: str, attribute: str, kind: Kind, types: Types) -> Value:
         raise ValueError(f"{attribute}: {error}") from None
 
 
-def _shown(value: Json) -> str:
+def shown(value: Json) -> str:
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 60 else quoted(text)
 
@@ -118,7 +118,7 @@ def _shown(value: Json) -> str:
 # -- writing ----------------------------------------------------------------------------------------------------------
 
 
-def _to_json_fields(row: Tuple, fields: tuple[Field, ...], options: Options, types: Types) -> Json:
+def fields_to_json(row: Tuple, fields: tuple[Field, ...], options: Options, types: Types) -> Json:
     values = [_to_json(value, each.kind, options, types) for value, each in zip(row, fields, strict=True)]
     if options.objects:
         return {each.name: value for each, value in zip(fields, values, strict=True)}
@@ -128,7 +128,7 @@ def _to_json_fields(row: Tuple, fields: tuple[Field, ...], options: Options, typ
 def _to_json(value: Value, kind: Kind, options: Options, types: Types) -> Json:
     match value, kind:
         case tuple(), RecordKind(name):
-            return _to_json_fields(value, types.records[name], options, types)
+            return fields_to_json(value, types.records[name], options, types)
         case tuple(), ListKind(element):
             return [_to_json(item, element, options, types) for item in value]
         case float(), _ if not isfinite(value):

@@ -6,10 +6,14 @@ every broken statement of a file is reported.
 
 from __future__ import annotations
 
+import os
 import re
+import sys
 from dataclasses import dataclass
 from functools import cache
+from hashlib import sha256
 from importlib import resources
+from pathlib import Path
 from threading import Lock
 from typing import Any
 
@@ -32,7 +36,21 @@ _parsing = Lock()
 @cache
 def _parser() -> Lark:
     grammar = resources.files("whence.lang").joinpath("grammar.lark").read_text(encoding="utf-8")
-    return Lark(grammar, parser="lalr", lexer=WordLexer, transformer=_builder)
+    return Lark(grammar, parser="lalr", lexer=WordLexer, transformer=_builder, cache=_tables_file(grammar) or False)
+
+
+def _tables_file(grammar: str) -> str | None:
+    """Where to keep the parser's tables, which take longer to make than most programs to load; None if nowhere.
+
+    Lark checks that they were made from this grammar, and makes them again if the file cannot be read.
+    """
+    try:
+        folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "whence"
+        folder.mkdir(parents=True, exist_ok=True)
+    except (OSError, RuntimeError):  # there may be no home
+        return None
+    python = f"{sys.version_info.major}{sys.version_info.minor}"
+    return str(folder / f"grammar-{sha256(grammar.encode()).hexdigest()[:16]}-py{python}")
 
 
 @dataclass(frozen=True, slots=True)

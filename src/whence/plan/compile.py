@@ -65,9 +65,7 @@ def project_negations(program: Program) -> Program:
     return replace(program, relations=relations, rules=tuple(rules), strata=tuple(strata))
 
 
-def _project(
-    literal: Negation, relations: dict[str, Relation], projections: dict[str, tuple[str, Rule]]
-) -> Negation:
+def _project(literal: Negation, relations: dict[str, Relation], projections: dict[str, tuple[str, Rule]]) -> Negation:
     atom = literal.atom
     kept = [at for at, arg in enumerate(atom.args) if not isinstance(arg, Anything)]
     name = f"{atom.relation}!{','.join(str(at) for at in kept)}"

@@ -11,7 +11,20 @@ from collections.abc import Iterator
 from whence.lang.order import order_body
 from whence.lang.program import Anything, Apply, Atom, Comparison, Cons, Const, Literal, Make, Negation, Rule, Term, Var
 from whence.lang.types import Kind, ListKind
-from whence.plan.steps import Build, Check, Compare, Compute, Constant, DeltaPlan, Join, Operand, Scan, Slot, Step, TakeApart
+from whence.plan.steps import (
+    Build,
+    Check,
+    Compare,
+    Compute,
+    Constant,
+    DeltaPlan,
+    Join,
+    Operand,
+    Scan,
+    Slot,
+    Step,
+    TakeApart,
+)
 
 
 def delta_plans(rule: Rule, stratum: frozenset[str]) -> Iterator[DeltaPlan]:

@@ -13,7 +13,7 @@ from whence.backends.local.arrays import Ids, Lines
 from whence.backends.local.index import Index
 from whence.backends.local.table import Table
 from whence.engine.protocol import Forbid
-from whence.lang.types import FLOAT, NUMBER, UNSIGNED, Kind
+from whence.lang.types import NUMBER, UNSIGNED, Kind
 from whence.plan.steps import Check, Compare, Compute, Constant, DeltaPlan, Join, Operand, Slot
 
 Encode = Callable[[Constant], int]
@@ -113,7 +113,8 @@ class _Assembler:
             self._step(step)
         self._emit([machine.EMIT, *self._operands(plan.head)])
         joins = sum(isinstance(step, Join) for step in plan.steps)
-        widest = max((len(step.key) if isinstance(step, Join) else len(step.args) for step in plan.steps if isinstance(step, Join | Check)), default=0)
+        widths = [len(step.key) for step in plan.steps if isinstance(step, Join)]
+        widths += [len(step.args) for step in plan.steps if isinstance(step, Check)]
         return Assembled(
             np.array(self.code, dtype=np.int64),
             np.array(header, dtype=np.int64),
@@ -123,7 +124,7 @@ class _Assembler:
             np.empty((BUFFER, len(plan.head)), dtype=np.int64),
             np.empty(BUFFER, dtype=np.int32),
             np.zeros(max(plan.slots, 1), dtype=np.int64),
-            np.zeros((1, max(widest, 1)), dtype=np.int64),
+            np.zeros((1, max([*widths, 1])), dtype=np.int64),
             np.zeros((4, joins + 2), dtype=np.int64),
         )
 
@@ -151,10 +152,8 @@ class _Assembler:
                 raise NotOnWords
 
     def _compute(self, target: int, functor: str, args: Sequence[Operand], kind: Kind) -> None:
-        signed_only = functor in ("min", "max")
-        if functor not in _OPERATIONS or len(args) > 2 or (functor != "constant" and (kind == FLOAT or kind not in (NUMBER, UNSIGNED))):
-            raise NotOnWords
-        if signed_only and kind != NUMBER:
+        kinds = {"constant": (kind,), "min": (NUMBER,), "max": (NUMBER,)}.get(functor, (NUMBER, UNSIGNED))
+        if functor not in _OPERATIONS or len(args) > 2 or kind not in kinds:
             raise NotOnWords
         operation = machine.NEGATE if functor == "-" and len(args) == 1 else _OPERATIONS[functor]
         self._emit([machine.COMPUTE, target, operation, *self._operands((*args, *args)[:2])])

@@ -9,14 +9,26 @@ from numpy.typing import NDArray
 
 from whence.backends.local.arrays import Ids, Lines
 from whence.backends.local.assemble import BUFFER, Assembled, NotOnWords, assemble
-from whence.backends.local.functors import apply_functor, compare
+from whence.backends.local.functors import apply_function, apply_functor, compare
 from whence.backends.local.table import Table
 from whence.backends.local.words import Dictionary, Words
 from whence.engine.protocol import Forbid
+from whence.lang.calls import checked_call
 from whence.lang.program import Relation
 from whence.lang.types import AdtKind, Kind, Tuple, Value, Variant
-from whence.lang.calls import checked_call
-from whence.plan.steps import Build, Check, Compare, Compute, Constant, DeltaPlan, Join, Operand, Scan, Slot, Step, TakeApart
+from whence.plan.steps import (
+    Build,
+    Check,
+    Compare,
+    Compute,
+    DeltaPlan,
+    Join,
+    Operand,
+    Scan,
+    Slot,
+    Step,
+    TakeApart,
+)
 
 # Changed rows are taken through a plan in portions whose intermediate results stay in the cache.
 PORTION = 1 << 14
@@ -46,7 +58,7 @@ class LocalBackend:
     def __init__(self, relations: Mapping[str, Relation], functions: Mapping[str, Callable[..., object]]) -> None:
         self.relations = relations
         self.functions = functions
-        self.kinds: dict[str, list[Kind]] = {name: [each.kind for each in relation.fields] for name, relation in relations.items()}
+        self.kinds = {name: [each.kind for each in relation.fields] for name, relation in relations.items()}
         self.tables = {name: Table(relation.arity) for name, relation in relations.items()}
         self.dictionary = Dictionary()
         self.assembled: dict[int, Assembled | None] = {}
@@ -109,7 +121,9 @@ class LocalBackend:
         """The plan's instructions, or None if it needs values."""
         if id(plan) not in self.assembled:
             try:
-                self.assembled[id(plan)] = assemble(plan, self.tables, lambda each: self.dictionary.encode(each.value, each.kind))
+                self.assembled[id(plan)] = assemble(
+                    plan, self.tables, lambda each: self.dictionary.encode(each.value, each.kind)
+                )
             except NotOnWords:
                 self.assembled[id(plan)] = None
         return self.assembled[id(plan)]
@@ -151,8 +165,12 @@ class LocalBackend:
                     batch.keep(mask)
             case Compute(target=target, functor=functor, args=args, arg_kinds=arg_kinds, kind=kind):
                 columns = [self._column(arg, batch) for arg in args]
-                functions = {name: self._calling(name) for name in (functor,) if name in self.functions}
-                words, defined = apply_functor(functor, columns, arg_kinds, kind, self.dictionary, functions)
+                if functor in self.functions:
+                    words, defined = apply_function(
+                        self._calling(functor, kind), columns, arg_kinds, kind, self.dictionary
+                    )
+                else:
+                    words, defined = apply_functor(functor, columns, arg_kinds, kind, self.dictionary)
                 batch.columns[target] = words
                 if defined is not None:
                     batch.keep(defined)
@@ -245,10 +263,6 @@ class LocalBackend:
             lines[:, at] = self._operand(operand, batch)
         return lines
 
-    def _calling(self, name: str) -> Callable[[Sequence[list[Value]], Kind], list[Value]]:
+    def _calling(self, name: str, kind: Kind) -> Callable[..., Value]:
         function = self.functions[name]
-
-        def call(columns: Sequence[list[Value]], kind: Kind) -> list[Value]:
-            return [checked_call(name, function, args, kind) for args in zip(*columns, strict=True)]
-
-        return call
+        return lambda *args: checked_call(name, function, args, kind)

@@ -33,18 +33,10 @@ _REAL: Mapping[str, Callable[..., NDArray[np.float64]]] = {"+": np.add, "*": np.
 
 
 def apply_functor(
-    functor: str,
-    columns: Sequence[Words],
-    arg_kinds: Sequence[Kind],
-    kind: Kind,
-    dictionary: Dictionary,
-    functions: Mapping[str, Callable[[Sequence[list[Value]], Kind], list[Value]]],
+    functor: str, columns: Sequence[Words], arg_kinds: Sequence[Kind], kind: Kind, dictionary: Dictionary
 ) -> Result:
     if functor == "constant":
         return columns[0], None
-    if functor in functions:
-        values = functions[functor]([dictionary.decode_column(column, each) for column, each in zip(columns, arg_kinds, strict=True)], kind)
-        return dictionary.encode_column(values, kind), None
     if kind in (NUMBER, UNSIGNED) and all(each == kind for each in arg_kinds):
         if functor in _DIRECT:
             return _DIRECT[functor](*columns), None
@@ -61,7 +53,7 @@ def apply_functor(
             return _defined(-reals[0] if len(reals) == 1 else reals[0] - reals[1])
         if functor in ("min", "max"):
             return _defined(_fold(np.minimum if functor == "min" else np.maximum, reals))
-    return _value_by_value(_function(functor, arg_kinds, kind), columns, arg_kinds, kind, dictionary)
+    return apply_function(_function(functor, arg_kinds, kind), columns, arg_kinds, kind, dictionary)
 
 
 def _fold(combine: Callable[..., NDArray], columns: Sequence[NDArray]) -> NDArray:  # type: ignore[type-arg]
@@ -87,9 +79,14 @@ def _function(functor: str, arg_kinds: Sequence[Kind], kind: Kind) -> Callable[.
     return implementation(functor, arg_kinds[0] if arg_kinds else None, kind)
 
 
-def _value_by_value(
-    function: Callable[..., Value], columns: Sequence[Words], arg_kinds: Sequence[Kind], kind: Kind, dictionary: Dictionary
+def apply_function(
+    function: Callable[..., Value],
+    columns: Sequence[Words],
+    arg_kinds: Sequence[Kind],
+    kind: Kind,
+    dictionary: Dictionary,
 ) -> Result:
+    """A function of values applied line by line; where it raises `Undefined` there is no result."""
     decoded = [dictionary.decode_column(column, each) for column, each in zip(columns, arg_kinds, strict=True)]
     values: list[Value] = []
     defined = np.ones(len(columns[0]) if columns else 1, dtype=np.bool_)
@@ -106,21 +103,19 @@ def _value_by_value(
 def compare(op: str, left: Words, right: Words, kind: Kind, dictionary: Dictionary) -> Mask:
     """Which lines satisfy a comparison."""
     if op == "=":
-        return left == right
+        return np.equal(left, right)
     if op == "!=":
-        return left != right
-    if kind == NUMBER:
-        return _ORDER[op](left, right)
-    if kind == UNSIGNED:
-        return _ORDER[op](np.ascontiguousarray(left).view(np.uint64), np.ascontiguousarray(right).view(np.uint64))
-    if kind == FLOAT:
-        return _ORDER[op](np.ascontiguousarray(left).view(np.float64), np.ascontiguousarray(right).view(np.float64))
+        return np.not_equal(left, right)
+    if kind in _VIEWS:
+        view = _VIEWS[kind]
+        return _ORDER[op](np.ascontiguousarray(left).view(view), np.ascontiguousarray(right).view(view))
     assert kind == SYMBOL
     pairs = zip(dictionary.decode_column(left, kind), dictionary.decode_column(right, kind), strict=True)
     test = _TEXT[op]
-    return np.fromiter((test(one, other) for one, other in pairs), dtype=np.bool_, count=len(left))
+    return np.fromiter((test(str(one), str(other)) for one, other in pairs), dtype=np.bool_, count=len(left))
 
 
+_VIEWS: Mapping[Kind, type[np.generic]] = {NUMBER: np.int64, UNSIGNED: np.uint64, FLOAT: np.float64}
 _ORDER: Mapping[str, Callable[..., Mask]] = {
     "<": np.less,
     "<=": np.less_equal,

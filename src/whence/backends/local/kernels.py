@@ -29,7 +29,7 @@ def hash_of(lines: Any, line: int, width: int) -> int:
     for column in range(width):
         hashed = (hashed ^ np.uint64(lines[line, column])) * np.uint64(0x9E3779B97F4A7C15)
         hashed ^= hashed >> np.uint64(32)
-    return np.int32(hashed >> np.uint64(33))
+    return np.int32(hashed >> np.uint64(33))  # type: ignore[return-value]
 
 
 @compiled
@@ -311,7 +311,9 @@ def find_keys(key_slots: Any, keys: Any, length: Any, wanted: Any, hashes: Any, 
 
 
 @compiled
-def expand_keys(found: Any, begin: Any, length: Any, arena: Any, small: Any, forbid: int, picks: Any, matches: Any) -> int:
+def expand_keys(
+    found: Any, begin: Any, length: Any, arena: Any, small: Any, forbid: int, picks: Any, matches: Any
+) -> int:
     """The pairs (line, row) for keys found, without rows that have a forbidden flag."""
     end, flags = 0, small.shape[1] - 1
     for line in range(len(found)):

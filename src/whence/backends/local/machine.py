@@ -15,15 +15,14 @@ from typing import Any
 
 import numpy as np
 from numba import njit, types
-from numba.core import cgutils
 from numba.extending import intrinsic
-from numpy.typing import NDArray
 
 from whence.backends.local.kernels import compiled, hash_of
 
 JOIN, CHECK, COMPARE, COMPUTE, EMIT = 1, 2, 3, 4, 5
 EQUAL, UNEQUAL, LESS, LESS_EQUAL, GREATER, GREATER_EQUAL = range(6)
 ADD, SUBTRACT, MULTIPLY, NEGATE, BIT_AND, BIT_OR, BIT_XOR, BIT_NOT, MINIMUM, MAXIMUM, COPY = range(11)
+_SIGN = -(1 << 63)
 AS_NUMBER, AS_UNSIGNED, AS_FLOAT = range(3)
 
 # What `addresses` holds for each table and index that a plan uses.
@@ -33,10 +32,10 @@ NEXT, DEPTH, RESUME = 0, 1, 2
 
 
 def _pointer_type(element: Any) -> Any:
-    @intrinsic  # type: ignore[untyped-decorator]
+    @intrinsic
     def pointer(typing_context: Any, address: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            return builder.inttoptr(args[0], cgutils.voidptr_t if element is None else context.get_value_type(signature.return_type))
+            return builder.inttoptr(args[0], context.get_value_type(signature.return_type))
 
         return types.CPointer(element)(types.int64), generate
 
@@ -59,9 +58,17 @@ def _compare(op: int, kind: int, left: int, right: int) -> bool:
     if op == UNEQUAL:
         return left != right
     if kind == AS_UNSIGNED:
-        one, other = np.uint64(left), np.uint64(right)
-        return one < other if op == LESS else one <= other if op == LESS_EQUAL else one > other if op == GREATER else one >= other
-    return left < right if op == LESS else left <= right if op == LESS_EQUAL else left > right if op == GREATER else left >= right
+        # Order is kept when the sign bit is flipped.
+        left, right = left ^ _SIGN, right ^ _SIGN
+    return (
+        left < right
+        if op == LESS
+        else left <= right
+        if op == LESS_EQUAL
+        else left > right
+        if op == GREATER
+        else left >= right
+    )
 
 
 @njit(cache=True, nogil=True)
@@ -231,11 +238,15 @@ def enumerate_heads(
                 if there and code[at + 5]:
                     ranks[depth] = max(ranks[depth], small_of[2 * base + 2 * width_of - 2])
             elif op == COMPARE:
-                if not _compare(code[at + 2], code[at + 3], _value(code, at + 4, registers), _value(code, at + 6, registers)):
+                if not _compare(
+                    code[at + 2], code[at + 3], _value(code, at + 4, registers), _value(code, at + 6, registers)
+                ):
                     going_back = True
                     continue
             elif op == COMPUTE:
-                registers[code[at + 2]] = _compute(code[at + 3], _value(code, at + 4, registers), _value(code, at + 6, registers))
+                registers[code[at + 2]] = _compute(
+                    code[at + 3], _value(code, at + 4, registers), _value(code, at + 6, registers)
+                )
             else:
                 for column in range(width):
                     heads[written, column] = _value(code, at + 2 + 2 * column, registers)
@@ -247,6 +258,3 @@ def enumerate_heads(
                     return written
                 continue
             at += code[at + 1]
-
-
-Words = NDArray[np.int64]

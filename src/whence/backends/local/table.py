@@ -10,6 +10,7 @@ from whence.backends.local.arrays import Ids, Lines, enlarge, hashes_of
 from whence.backends.local.index import Index
 from whence.engine.protocol import FREE
 
+
 class Table:
     """Rows and what is known of them, in the layout that `kernels` describes."""
 
@@ -42,16 +43,19 @@ class Table:
         return values
 
     def ranks(self, ids: Ids) -> Ids:
-        return self.small[ids, -2]
+        ranks: Ids = self.small[ids, -2]
+        return ranks
 
     def with_flags(self, ids: Ids, *, on: int = 0, off: int = 0) -> Ids:
         """Those of the rows that have all flags of `on` and none of `off`."""
-        flags = self.small[ids, -1]
-        return ids[((flags & on) == on) & ((flags & off) == 0)]
+        flags: Ids = self.small[ids, -1]
+        chosen: Ids = ids[((flags & on) == on) & ((flags & off) == 0)]
+        return chosen
 
     def derivable(self, ids: Ids) -> Ids:
         """Those of the rows that have a derivation."""
-        return ids[self.small[ids, -4] > 0]
+        chosen: Ids = ids[self.small[ids, -4] > 0]
+        return chosen
 
     def find(self, keys: Lines, forbid: int = 0) -> Ids:
         """For each line of `keys` the equal row, or -1 if there is none without a forbidden flag."""

@@ -1,0 +1,246 @@
+"""Update records in, change records out: one JSON object a line.
+
+A line becomes an update, the end of an epoch, a tick of the clock, or a dead letter: what cannot be applied is data too.
+Attributes of a record that mean nothing here are ignored, so that a producer may add its own, and changes read as updates.
+"""
+
+from __future__ import annotations
+
+import json
+import select
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from io import BufferedIOBase, UnsupportedOperation
+from math import isfinite
+
+from whence.io.errors import FactError
+from whence.io.json_rows import Json, fields_from_json, fields_to_json, shown
+from whence.io.order import sort_rows
+from whence.lang.program import Program, Relation
+from whence.lang.transfers import Options
+from whence.lang.types import Tuple, Types
+
+POLL = 0.2
+IDLE = 1.0
+_PORTION = 1 << 16
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_AS_LISTS = Options(
+    name="", filename=None, json=True, delimiter="", headers=False, rfc4180=False, compress=False, objects=False, columns=None
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateRecord:
+    op: str
+    relation: str
+    tuple: Tuple
+    time: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """The epoch ends here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """The clock moves to `time` in the current epoch."""
+
+    time: float
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """A line that cannot be applied. Bytes of it that are no UTF-8 stand in `record` as `\\xNN`."""
+
+    line: int
+    reason: str
+    record: str
+
+
+Record = UpdateRecord | Commit | Tick | DeadLetter
+
+
+@dataclass(frozen=True)
+class Schema:
+    """What records may name: the relations of a program, and which of them take updates."""
+
+    relations: Mapping[str, Relation]
+    base: frozenset[str]
+    types: Types
+
+    @classmethod
+    def of(cls, program: Program) -> Schema:
+        return cls(program.relations, frozenset(program.base_relations), program.types)
+
+
+# -- reading ----------------------------------------------------------------------------------------------------------
+
+
+def parse_record(line: bytes, number: int, schema: Schema) -> Record | None:
+    """What a line says, or None if it is blank.
+
+    >>> from whence.lang import load
+    >>> schema = Schema.of(load(".decl link(x: symbol, y: symbol) .input link .output link"))
+    >>> parse_record(b'{"op": "+", "relation": "link", "tuple": ["a", "b"]}', 1, schema)
+    UpdateRecord(op='+', relation='link', tuple=('a', 'b'), time=None)
+    >>> parse_record(b'{"tick": "noon"}', 2, schema).reason
+    'tick: "noon" is not a finite number'
+    """
+    line = line.rstrip(b"\r\n")
+    if number == 1:
+        line = line.removeprefix(_BYTE_ORDER_MARK)
+    if not line.strip():
+        return None
+    try:
+        return _record(_object(line), schema)
+    except ValueError as error:
+        return DeadLetter(number, str(error), line.decode(errors="backslashreplace"))
+
+
+def _object(line: bytes) -> dict[str, Json]:
+    try:
+        value: Json = json.loads(line.decode())
+    except UnicodeDecodeError as error:
+        raise ValueError(f"byte 0x{line[error.start]:02x} at offset {error.start} is not UTF-8") from None
+    except json.JSONDecodeError as error:
+        raise ValueError(f"this is not JSON: {error.msg} at character {error.colno}") from None
+    except RecursionError:
+        raise ValueError("the values are nested too deeply") from None
+    except ValueError:
+        # Python converts only so many digits.
+        raise ValueError("a number has too many digits") from None
+    if not isinstance(value, dict):
+        raise ValueError(f"expected an object, found {shown(value)}")  # noqa: TRY004 - every reason is a ValueError
+    return value
+
+
+def _record(found: dict[str, Json], schema: Schema) -> UpdateRecord | Commit | Tick:
+    if "commit" in found:
+        if found["commit"] is not True:
+            raise ValueError(f"commit: {shown(found['commit'])} is not true")
+        return Commit()
+    if "tick" in found:
+        return Tick(_time(found, "tick"))
+    for name in ("op", "relation", "tuple"):
+        if name not in found:
+            raise ValueError(f"{name} is missing")
+    op = found["op"]
+    if op not in ("+", "-") or not isinstance(op, str):
+        raise ValueError(f'op: {shown(op)} is neither "+" nor "-"')
+    relation = _relation(found["relation"], schema)
+    time = None if found.get("time") is None else _time(found, "time")
+    return UpdateRecord(op, relation.name, _tuple(found["tuple"], relation, schema.types), time)
+
+
+def _time(found: dict[str, Json], name: str) -> float:
+    value = found[name]
+    if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 2**1023 and isfinite(value):
+        return float(value)
+    raise ValueError(f"{name}: {shown(value)} is not a finite number")
+
+
+def _relation(name: Json, schema: Schema) -> Relation:
+    if not isinstance(name, str):
+        raise ValueError(f"relation: {shown(name)} is not a name")  # noqa: TRY004 - every reason is a ValueError
+    if name in schema.base:
+        return schema.relations[name]
+    if name in schema.relations:
+        raise ValueError(f"{name} is derived by rules: only base relations take updates")
+    near = get_close_matches(name, schema.base, n=1)
+    raise ValueError(f"there is no relation {name}" + (f"; did you mean {near[0]}?" if near else ""))
+
+
+def _tuple(value: Json, relation: Relation, types: Types) -> Tuple:
+    try:
+        return fields_from_json(value, relation.fields, types)
+    except ValueError as error:
+        signature = ", ".join(f"{each.name}: {each.type}" for each in relation.fields)
+        raise ValueError(f"{relation.name}({signature}): {error}") from None
+    except OverflowError:
+        raise ValueError(f"{relation.name}: a number is too large for a float") from None
+
+
+def read_lines(
+    stream: BufferedIOBase, name: str, *, follow: bool, stopped: Callable[[], bool]
+) -> Iterator[bytes | None]:
+    """The lines of a stream as they come, until it ends or `stopped` says so.
+
+    To `follow` is to wait for more where a file ends; None then says that nothing has come for a while. What is written
+    of a line that has not ended is no line yet.
+    """
+    rest = b""
+    last = time.monotonic()
+    told = True
+    while not stopped():
+        if not _has_more(stream):
+            continue
+        portion = stream.read1(_PORTION)
+        if portion:
+            *lines, rest = (rest + portion).split(b"\n")
+            yield from lines
+            last, told = time.monotonic(), False
+        elif not follow:
+            if rest:
+                yield rest
+            return
+        else:
+            _refuse_truncation(stream, name)
+            time.sleep(POLL)
+            if not told and time.monotonic() - last >= IDLE:
+                told = True
+                yield None
+
+
+def _has_more(stream: BufferedIOBase) -> bool:
+    """Waits a moment for a pipe or terminal; a file is always ready, at its end too."""
+    try:
+        descriptor = stream.fileno()
+    except UnsupportedOperation:
+        return True
+    return bool(select.select([descriptor], [], [], POLL)[0])
+
+
+def _refuse_truncation(stream: BufferedIOBase, name: str) -> None:
+    if not stream.seekable():
+        return
+    at = stream.tell()
+    end = stream.seek(0, 2)
+    stream.seek(at)
+    if end < at:
+        problem = f"{name} became shorter while it was followed: {end} bytes, of which {at} were read"
+        raise FactError([problem], hints=["append to it, or start again with another file"])
+
+
+# -- writing ----------------------------------------------------------------------------------------------------------
+
+
+def format_changes(
+    epoch: int,
+    deleted: Mapping[str, Iterable[Tuple]],
+    inserted: Mapping[str, Iterable[Tuple]],
+    outputs: Iterable[Relation],
+    types: Types,
+) -> Iterator[bytes]:
+    """A line for each change of the output relations: deletions, then insertions, each in the order of their values."""
+    shown_relations = list(outputs)
+    for op, side in (("-", deleted), ("+", inserted)):
+        for relation in shown_relations:
+            rows = sort_rows(side.get(relation.name, ()), [each.kind for each in relation.fields])
+            for row in rows:
+                values = fields_to_json(row, relation.fields, _AS_LISTS, types)
+                yield _line({"epoch": epoch, "op": op, "relation": relation.name, "tuple": values})
+
+
+def format_dead_letter(letter: DeadLetter) -> bytes:
+    return _line({"line": letter.line, "reason": letter.reason, "record": letter.record})
+
+
+def _line(record: dict[str, Json]) -> bytes:
+    try:
+        return f"{json.dumps(record, ensure_ascii=False, allow_nan=False)}\n".encode()
+    except UnicodeEncodeError:
+        # Half of a surrogate pair has no UTF-8 form, but it has an escape.
+        return f"{json.dumps(record, allow_nan=False)}\n".encode()

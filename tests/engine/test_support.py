@@ -1,0 +1,117 @@
+"""What support counting with ranks must get right: cycles, alternatives, and work that follows the change."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from whence import Session, Update, load
+from whence.lang.types import Tuple
+
+REACH = """
+.decl link(x:number, y:number)
+.input link
+.output reach
+reach(x, y) :- link(x, y).
+reach(x, z) :- reach(x, y), link(y, z).
+"""
+
+
+def linked(*links: Tuple, text: str = REACH) -> Session:
+    session = Session(load(text))
+    session.apply(Update("+", "link", link) for link in links)
+    return session
+
+
+def closure(links: set[tuple[int, int]]) -> set[tuple[int, int]]:
+    reach = set(links)
+    while True:
+        more = {(x, z) for x, y in reach for w, z in links if w == y} - reach
+        if not more:
+            return reach
+        reach |= more
+
+
+def test_a_cycle_that_supports_only_itself_vanishes() -> None:
+    text = ".decl start(x:number)\n.decl link(x:number, y:number)\n.input start\n.input link\n.output on\n"
+    session = Session(load(text + "on(x) :- start(x).\non(y) :- on(x), link(x, y).\n"))
+    session.apply(
+        [
+            Update("+", "start", (1,)),
+            Update("+", "link", (1, 2)),
+            Update("+", "link", (2, 3)),
+            Update("+", "link", (3, 2)),
+        ]
+    )
+    assert set(session.relation("on")) == {(1,), (2,), (3,)}
+    assert sorted(session.apply([Update("-", "start", (1,))]).deleted["on"]) == [(1,), (2,), (3,)]
+
+
+def test_deleting_one_edge_of_a_cycle_leaves_what_the_rest_reaches() -> None:
+    session = linked((1, 2), (2, 3), (3, 1), (3, 2))
+    session.apply([Update("-", "link", (3, 2))])
+    assert set(session.relation("reach")) == closure({(1, 2), (2, 3), (3, 1)})
+    session.apply([Update("-", "link", (3, 1))])
+    assert set(session.relation("reach")) == {(1, 2), (1, 3), (2, 3)}
+
+
+def test_a_chain_with_two_supports_at_each_step_loses_nothing_when_one_goes() -> None:
+    # Delete-and-rederive takes the whole chain away here and puts it back.
+    length = 50
+    text = ".decl a(x:number, y:number)\n.decl b(x:number, y:number)\n.input a\n.input b\n.output p\n"
+    session = Session(load(text + "p(0). p(y) :- p(x), a(x, y). p(y) :- p(x), b(x, y).\n"))
+    session.apply(Update("+", name, (at, at + 1)) for at in range(length) for name in ("a", "b"))
+    before = session.stats()
+    assert not [change for change in session.apply([Update("-", "a", (0, 1))]) if change.relation == "p"]
+    after = session.stats()
+    assert after["suspended"] == before["suspended"] + 1  # type: ignore[operator]
+    assert after["derivations"] == before["derivations"] + 1  # type: ignore[operator]
+
+
+def test_the_last_derivation_decides() -> None:
+    session = linked((1, 2), (2, 4), (1, 3), (3, 4))
+    assert (1, 4) not in session.apply([Update("-", "link", (1, 2))]).deleted.get("reach", [])
+    assert (1, 4) in session.apply([Update("-", "link", (3, 4))]).deleted["reach"]
+
+
+def test_an_epoch_that_cancels_itself_changes_nothing() -> None:
+    session = linked((1, 2), (2, 3))
+    changes = session.apply(
+        [
+            Update("-", "link", (1, 2)),
+            Update("+", "link", (1, 2)),
+            Update("+", "link", (9, 9)),
+            Update("-", "link", (9, 9)),
+        ]
+    )
+    assert not list(changes)
+
+
+def test_repeated_insertions_and_deletions_of_absent_tuples_are_counted_as_ignored() -> None:
+    session = linked((1, 2))
+    assert session.apply([Update("+", "link", (1, 2)), Update("-", "link", (5, 6))]).ignored == 2
+
+
+def test_a_relation_may_be_fed_and_derived_at_once() -> None:
+    text = ".decl p(x:number)\n.decl q(x:number)\n.input p\n.input q\n.output p\np(x + 1) :- q(x).\n"
+    session = Session(load(text))
+    session.apply([Update("+", "q", (1,)), Update("+", "p", (2,))])
+    assert not session.apply([Update("-", "p", (2,))]).deleted.get("p")
+    assert session.apply([Update("-", "q", (1,))]).deleted["p"] == [(2,)]
+
+
+@pytest.mark.parametrize(
+    ("update", "problem"),
+    [
+        (Update("+", "nothing", (1,)), "there is no relation nothing"),
+        (Update("+", "reach", (1, 2)), "reach is derived by rules: only base relations take updates"),
+        (Update("*", "link", (1, 2)), "* is no operation: + inserts, - deletes"),
+        (Update("+", "link", (1,)), "link has 2 columns, not 1"),
+    ],
+)
+def test_an_update_that_does_not_fit_is_refused_and_nothing_is_applied(update: Update, problem: str) -> None:
+    session = linked((1, 2))
+    with pytest.raises(ValueError, match=re.escape(problem)):
+        session.apply([Update("+", "link", (7, 8)), update])
+    assert set(session.relation("link")) == {(1, 2)}

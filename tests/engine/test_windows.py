@@ -1,0 +1,81 @@
+"""Lifetimes and windows: what expires, when, and what follows from it."""
+
+from __future__ import annotations
+
+from whence import Session, Update, load
+from whence.lang.types import Tuple
+
+
+def session_of(window: str) -> Session:
+    return Session(load(f".decl s(x:symbol, v:number)\n.input s\n.output r\n{window}\nr(x) :- s(x, _).\n"))
+
+
+def insert(session: Session, row: Tuple, time: float | None = None) -> list[tuple[str, Tuple]]:
+    return sorted(
+        (change.op, change.tuple) for change in session.apply([Update("+", "s", row, time)]) if change.relation == "r"
+    )
+
+
+def test_a_tuple_outside_the_time_window_is_deleted_in_the_epoch_that_crosses_it() -> None:
+    session = session_of(".window s(time=4)")
+    assert insert(session, ("a", 1), 1) == [("+", ("a",))]
+    assert insert(session, ("b", 1), 4.9) == [("+", ("b",))]
+    assert insert(session, ("c", 1), 5) == [("+", ("c",)), ("-", ("a",))]
+
+
+def test_inserting_again_refreshes_a_lifetime() -> None:
+    session = session_of(".lifetime s 10")
+    insert(session, ("a", 1), 0)
+    assert insert(session, ("a", 1), 8) == []
+    assert insert(session, ("b", 1), 12) == [("+", ("b",))]
+    assert sorted(session.relation("r")) == [("a",), ("b",)]
+    assert session.apply((), now=18.0).deleted["r"] == [("a",)]
+
+
+def test_a_tick_expires_without_updates() -> None:
+    session = session_of(".lifetime s 10")
+    insert(session, ("a", 1), 0)
+    assert not session.apply((), now=9.0)
+    assert session.apply((), now=10.0).deleted == {"s": [("a", 1)], "r": [("a",)]}
+
+
+def test_the_clock_does_not_go_back() -> None:
+    session = session_of(".lifetime s 10")
+    insert(session, ("a", 1), 100)
+    assert insert(session, ("late", 1), 50) == []
+    assert insert(session, ("b", 1), 95) == [("+", ("b",))]
+
+
+def test_a_window_of_rows_keeps_the_newest() -> None:
+    session = session_of(".window s(rows=2)")
+    insert(session, ("a", 1))
+    insert(session, ("b", 1))
+    assert insert(session, ("c", 1)) == [("+", ("c",)), ("-", ("a",))]
+    insert(session, ("b", 1))
+    assert insert(session, ("d", 1)) == [("+", ("d",)), ("-", ("c",))]
+
+
+def test_a_partitioned_window_keeps_the_newest_rows_of_each_value() -> None:
+    session = session_of(".window s(rows=1, by=x)")
+    insert(session, ("a", 1))
+    insert(session, ("b", 1))
+    assert insert(session, ("a", 2)) == []
+    assert sorted(session.relation("s")) == [("a", 2), ("b", 1)]
+
+
+def test_deleting_a_tuple_makes_room_in_a_window_of_rows() -> None:
+    session = session_of(".window s(rows=2)")
+    insert(session, ("a", 1))
+    insert(session, ("b", 1))
+    session.apply([Update("-", "s", ("b", 1))])
+    assert insert(session, ("c", 1)) == [("+", ("c",))]
+    assert sorted(session.relation("r")) == [("a",), ("c",)]
+
+
+def test_a_window_slides_over_a_recursive_view() -> None:
+    text = ".decl link(x:number, y:number)\n.input link\n.output reach\n.window link(time=3)\n"
+    session = Session(load(text + "reach(x, y) :- link(x, y).\nreach(x, z) :- reach(x, y), link(y, z).\n"))
+    for at in range(10):
+        session.apply([Update("+", "link", (at, at + 1), float(at))])
+        newest = range(max(0, at - 2), at + 1)
+        assert set(session.relation("reach")) == {(x, y + 1) for x in newest for y in newest if x <= y}
