@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from whence.backends.local.backend import LocalBackend
@@ -44,7 +44,7 @@ class Changes:
 
 
 class Session:
-    """Keeps the views of a program exact under updates.
+    """Keeps the views of a program exact under updates. `facts` are there from the start.
 
     >>> from whence import load
     >>> session = Session(load("reach(x, y) :- link(x, y). reach(x, z) :- reach(x, y), link(y, z)."
@@ -60,6 +60,7 @@ class Session:
         self,
         program: Program,
         *,
+        facts: Mapping[str, Iterable[Tuple]] | None = None,
         strategy: str = "support",
         limits: Limits = Limits(),  # noqa: B008 - immutable
         on_round: Callable[[str, int, int], None] | None = None,
@@ -70,10 +71,10 @@ class Session:
         self.program = program
         self.windows = Windows(program.relations)
         self._base = frozenset(program.base_relations)
-        self._backend = LocalBackend(self.plan.program.relations, program.functions)
+        self._backend = LocalBackend(self.plan.program)
         self._maintainer = Maintainer(self.plan, self._backend, Guard(program, limits, on_round), strategy)
         self.epoch = -1
-        self.initial = self.apply(())
+        self.initial = self.apply(Update("+", name, row) for name, rows in (facts or {}).items() for row in rows)
 
     def apply(self, updates: Iterable[Update | tuple[str, str, Tuple]], now: float | None = None) -> Changes:
         """One epoch: all updates at once, the last one for a tuple deciding. Gives the net changes of all relations.
@@ -151,3 +152,16 @@ class Session:
 
     def views(self) -> dict[str, set[Tuple]]:
         return {name: set(self.relation(name)) for name in self.program.relations}
+
+
+def evaluate(
+    program: Program,
+    facts: Mapping[str, Iterable[Tuple]],
+    *,
+    limits: Limits = Limits(),  # noqa: B008 - immutable
+    on_round: Callable[[str, int, int], None] | None = None,
+) -> dict[str, set[Tuple]]:
+    """Every relation of the program, given its facts: one evaluation, in which windows and lifetimes forget nothing."""
+    lasting = {name: replace(relation, window=None, lifetime=None) for name, relation in program.relations.items()}
+    session = Session(replace(program, relations=lasting), facts=facts, limits=limits, on_round=on_round)
+    return session.views()

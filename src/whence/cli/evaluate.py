@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from whence import reference
+from whence import reference, session
 from whence.cli.programs import FunctionsOption, ProgramArgument, load_program
 from whence.cli.progress import Progress
 from whence.cli.terminal import err, show, show_diagnostic, summary_of
@@ -23,6 +23,7 @@ RUNAWAY = 3
 
 
 class Engine(StrEnum):
+    LOCAL = "local"
     REFERENCE = "reference"
 
 
@@ -44,7 +45,7 @@ def evaluate(
         ),
     ] = Path(),
     functions: FunctionsOption = None,
-    engine: Annotated[Engine, typer.Option(help="What evaluates the program.")] = Engine.REFERENCE,
+    engine: Annotated[Engine, typer.Option(help="What evaluates the program.")] = Engine.LOCAL,
     max_rounds: Annotated[
         int | None,
         typer.Option(min=1, metavar="N", help="Stop a recursion that takes more rounds.", rich_help_panel="Limits"),
@@ -76,7 +77,8 @@ def evaluate(
         with Progress(err, "reading", quiet=quiet) as progress:
             given = _read(loaded, facts, progress)
             progress.text = f"evaluating with the {engine} engine"
-            views = reference.evaluate(loaded, given, limits=limits, on_round=_telling(progress))
+            run = reference.evaluate if engine == Engine.REFERENCE else session.evaluate
+            views = run(loaded, given, limits=limits, on_round=_telling(progress))
         _write(loaded, views, folder, quiet=quiet)
 
 

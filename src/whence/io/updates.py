@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from io import BufferedIOBase, UnsupportedOperation
-from math import isfinite
+from sys import float_info
+from typing import NamedTuple
 
 from whence.io.errors import FactError
 from whence.io.json_rows import Json, fields_from_json, fields_to_json, shown
@@ -31,8 +32,7 @@ _AS_LISTS = Options(
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class UpdateRecord:
+class UpdateRecord(NamedTuple):
     op: str
     relation: str
     tuple: Tuple
@@ -131,13 +131,14 @@ def _record(found: dict[str, Json], schema: Schema) -> UpdateRecord | Commit | T
     if op not in ("+", "-") or not isinstance(op, str):
         raise ValueError(f'op: {shown(op)} is neither "+" nor "-"')
     relation = _relation(found["relation"], schema)
-    time = None if found.get("time") is None else _time(found, "time")
-    return UpdateRecord(op, relation.name, _tuple(found["tuple"], relation, schema.types), time)
+    when = None if found.get("time") is None else _time(found, "time")
+    return UpdateRecord(op, relation.name, _tuple(found["tuple"], relation, schema.types), when)
 
 
 def _time(found: dict[str, Json], name: str) -> float:
     value = found[name]
-    if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 2**1023 and isfinite(value):
+    # Not so for nan and the infinities either.
+    if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= float_info.max:
         return float(value)
     raise ValueError(f"{name}: {shown(value)} is not a finite number")
 
@@ -180,7 +181,10 @@ def read_lines(
         portion = stream.read1(_PORTION)
         if portion:
             *lines, rest = (rest + portion).split(b"\n")
-            yield from lines
+            for line in lines:
+                yield line
+                if stopped():
+                    return
             last, told = time.monotonic(), False
         elif not follow:
             if rest:

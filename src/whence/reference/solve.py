@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from whence.lang.calls import FunctionError, checked_call
 from whence.lang.functors import Undefined, cast, implementation, matches, solutions_of_range, to_signed, to_unsigned
 from whence.lang.order import names_in
 from whence.lang.program import (
@@ -31,7 +32,7 @@ from whence.lang.program import (
     Term,
     Var,
 )
-from whence.lang.types import FLOAT, NUMBER, SYMBOL, UNSIGNED, AdtKind, Kind, Tuple, Value, Variant
+from whence.lang.types import FLOAT, NUMBER, AdtKind, Kind, Tuple, Value, Variant
 from whence.reference.tables import Table
 
 Environment = Mapping[str, Value]
@@ -39,10 +40,6 @@ Environment = Mapping[str, Value]
 
 class EvaluationWarning(UserWarning):
     """Something a rule asked for has no value, and what it would have derived is left out."""
-
-
-class FunctionError(Exception):
-    """A registered Python function failed, or returned something that its declaration rules out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,20 +265,10 @@ class Solver:
         return implementation(functor, args[0].kind if args else None, kind)(*values)
 
     def _call(self, name: str, values: list[Value], kind: Kind) -> Value:
-        shown = f"{name}({', '.join(repr(value) for value in values)})"
         try:
-            result = self.program.functions[name](*values)
-        except Exception as error:
-            raise FunctionError(f"{self._where()}: {shown} raised {type(error).__name__}: {error}") from error
-        if kind in (NUMBER, UNSIGNED) and isinstance(result, int):
-            return to_signed(result) if kind == NUMBER else to_unsigned(result)
-        if kind == FLOAT and isinstance(result, int | float):
-            return float(result)
-        if kind == SYMBOL and isinstance(result, str):
-            return result
-        if kind not in (NUMBER, UNSIGNED, FLOAT, SYMBOL) and (result is None or isinstance(result, tuple | Variant)):
-            return result
-        raise FunctionError(f"{self._where()}: {shown} returned {result!r}, which is no {kind}")
+            return checked_call(name, self.program.functions[name], values, kind)
+        except FunctionError as error:
+            raise FunctionError(f"{self._where()}: {error}") from error.__cause__
 
     def _count(self, term: Apply, environment: Environment) -> int:
         """`autoinc()`: the same number whenever this rule meets these values, another for any others."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +14,8 @@ from whence.backends.local.functors import apply_function, apply_functor, compar
 from whence.backends.local.table import Table
 from whence.backends.local.words import Dictionary, Words
 from whence.engine.protocol import Forbid
-from whence.lang.calls import checked_call
-from whence.lang.program import Relation
+from whence.lang.calls import FunctionError, checked_call
+from whence.lang.program import Program
 from whence.lang.types import AdtKind, Kind, Tuple, Value, Variant
 from whence.plan.steps import (
     Build,
@@ -29,6 +30,7 @@ from whence.plan.steps import (
     Step,
     TakeApart,
 )
+from whence.reference import EvaluationWarning
 
 # Changed rows are taken through a plan in portions whose intermediate results stay in the cache.
 PORTION = 1 << 14
@@ -55,14 +57,16 @@ class Batch:
 class LocalBackend:
     """Tables in memory for the relations of one program."""
 
-    def __init__(self, relations: Mapping[str, Relation], functions: Mapping[str, Callable[..., object]]) -> None:
-        self.relations = relations
-        self.functions = functions
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.functions = program.functions
+        relations = program.relations
         self.kinds = {name: [each.kind for each in relation.fields] for name, relation in relations.items()}
         self.tables = {name: Table(relation.arity) for name, relation in relations.items()}
         self.dictionary = Dictionary()
         self.assembled: dict[int, Assembled | None] = {}
         self.enumerated = 0
+        self.warned: set[tuple[str, str]] = set()
 
     def table(self, relation: str) -> Table:
         return self.tables[relation]
@@ -132,7 +136,7 @@ class LocalBackend:
         for step in plan.steps:
             if batch.size == 0:
                 break
-            self._step(step, batch, forbid)
+            self._step(plan, step, batch, forbid)
         heads: Lines = np.empty((batch.size, len(plan.head)), dtype=np.int64)
         if batch.size:
             for at, operand in enumerate(plan.head):
@@ -153,27 +157,30 @@ class LocalBackend:
             batch.ranks = table.ranks(ids)
         return batch
 
-    def _step(self, step: Step, batch: Batch, forbid: Forbid) -> None:
+    def _step(self, plan: DeltaPlan, step: Step, batch: Batch, forbid: Forbid) -> None:
         match step:
             case Join():
                 self._join(step, batch, forbid(step))
             case Check():
                 self._check(step, batch, forbid(step))
             case Compare(op=op, left=left, right=right, kind=kind):
-                mask = compare(op, self._column(left, batch), self._column(right, batch), kind, self.dictionary)
+                mask, reason = compare(op, self._column(left, batch), self._column(right, batch), kind, self.dictionary)
+                if reason:
+                    self._warn(plan, reason)
                 if not mask.all():
                     batch.keep(mask)
             case Compute(target=target, functor=functor, args=args, arg_kinds=arg_kinds, kind=kind):
                 columns = [self._column(arg, batch) for arg in args]
                 if functor in self.functions:
-                    words, defined = apply_function(
-                        self._calling(functor, kind), columns, arg_kinds, kind, self.dictionary
+                    result = apply_function(
+                        self._calling(plan, functor, kind), columns, arg_kinds, kind, self.dictionary
                     )
                 else:
-                    words, defined = apply_functor(functor, columns, arg_kinds, kind, self.dictionary)
-                batch.columns[target] = words
-                if defined is not None:
-                    batch.keep(defined)
+                    result = apply_functor(functor, columns, arg_kinds, kind, self.dictionary)
+                batch.columns[target] = result.words
+                if result.defined is not None:
+                    self._warn(plan, result.reason)
+                    batch.keep(result.defined)
             case Build():
                 self._build(step, batch)
             case TakeApart():
@@ -263,6 +270,24 @@ class LocalBackend:
             lines[:, at] = self._operand(operand, batch)
         return lines
 
-    def _calling(self, name: str, kind: Kind) -> Callable[..., Value]:
+    def _calling(self, plan: DeltaPlan, name: str, kind: Kind) -> Callable[..., Value]:
         function = self.functions[name]
-        return lambda *args: checked_call(name, function, args, kind)
+
+        def call(*args: Value) -> Value:
+            try:
+                return checked_call(name, function, args, kind)
+            except FunctionError as error:
+                raise FunctionError(f"{self._where(plan)}: {error}") from error.__cause__
+
+        return call
+
+    def _where(self, plan: DeltaPlan) -> str:
+        place = self.program.source.place(plan.rule.span)
+        return f"{place.file.name}:{place.line}: rule {plan.rule.name}"
+
+    def _warn(self, plan: DeltaPlan, reason: str) -> None:
+        """Says once for each rule and reason that something it asks for has no value."""
+        rule = plan.rule
+        if (rule.name, reason) not in self.warned:
+            self.warned.add((rule.name, reason))
+            warnings.warn(f"{self._where(plan)}: {reason}; nothing is derived there", EvaluationWarning, stacklevel=2)

@@ -1,11 +1,12 @@
 """Functors on columns of words: arithmetic in NumPy, everything else value by value through the language's definition.
 
-Each function gives the results and which of them are defined (None if all are).
+Where a functor has no value, its result says for which lines, and why.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,15 @@ from whence.lang.functors import Undefined, cast, implementation, matches, ordin
 from whence.lang.types import FLOAT, NUMBER, SYMBOL, UNSIGNED, Kind, Value
 
 Mask = NDArray[np.bool_]
-Result = tuple[Words, Mask | None]
+
+
+class Result(NamedTuple):
+    """`defined` is None if all lines have a value; otherwise `reason` says why one has none."""
+
+    words: Words
+    defined: Mask | None = None
+    reason: str = ""
+
 
 _DIRECT: Mapping[str, Callable[..., NDArray[np.int64]]] = {
     "+": np.add,
@@ -36,15 +45,15 @@ def apply_functor(
     functor: str, columns: Sequence[Words], arg_kinds: Sequence[Kind], kind: Kind, dictionary: Dictionary
 ) -> Result:
     if functor == "constant":
-        return columns[0], None
+        return Result(columns[0])
     if kind in (NUMBER, UNSIGNED) and all(each == kind for each in arg_kinds):
         if functor in _DIRECT:
-            return _DIRECT[functor](*columns), None
+            return Result(_DIRECT[functor](*columns))
         if functor == "-":
-            return (-columns[0] if len(columns) == 1 else columns[0] - columns[1]), None
+            return Result(-columns[0] if len(columns) == 1 else columns[0] - columns[1])
         if kind == NUMBER and functor in ("min", "max"):
             combine = np.minimum if functor == "min" else np.maximum
-            return _fold(combine, columns), None
+            return Result(_fold(combine, columns))
     if kind == FLOAT and all(each == FLOAT for each in arg_kinds):
         reals = [np.ascontiguousarray(column).view(np.float64) for column in columns]
         if functor in _REAL:
@@ -66,7 +75,7 @@ def _fold(combine: Callable[..., NDArray], columns: Sequence[NDArray]) -> NDArra
 def _defined(reals: NDArray[np.float64]) -> Result:
     undefined = np.isnan(reals)
     words = (reals + 0.0).view(np.int64)
-    return words, ~undefined if undefined.any() else None
+    return Result(words, ~undefined, "the result is not a number") if undefined.any() else Result(words)
 
 
 def _function(functor: str, arg_kinds: Sequence[Kind], kind: Kind) -> Callable[..., Value]:
@@ -90,29 +99,37 @@ def apply_function(
     decoded = [dictionary.decode_column(column, each) for column, each in zip(columns, arg_kinds, strict=True)]
     values: list[Value] = []
     defined = np.ones(len(columns[0]) if columns else 1, dtype=np.bool_)
+    reason = ""
     placeholder: Value = 0 if kind in (NUMBER, UNSIGNED) else 0.0 if kind == FLOAT else ""
     for at, args in enumerate(zip(*decoded, strict=True)):
         try:
             values.append(function(*args))
-        except Undefined:
+        except Undefined as why:
             defined[at] = False
+            reason = str(why)
             values.append(placeholder)
-    return dictionary.encode_column(values, kind), None if defined.all() else defined
+    return Result(dictionary.encode_column(values, kind), defined if reason else None, reason)
 
 
-def compare(op: str, left: Words, right: Words, kind: Kind, dictionary: Dictionary) -> Mask:
-    """Which lines satisfy a comparison."""
+def compare(op: str, left: Words, right: Words, kind: Kind, dictionary: Dictionary) -> tuple[Mask, str]:
+    """Which lines satisfy a comparison; and, if one of them asks for something undefined, why it does not."""
     if op == "=":
-        return np.equal(left, right)
+        return np.equal(left, right), ""
     if op == "!=":
-        return np.not_equal(left, right)
+        return np.not_equal(left, right), ""
     if kind in _VIEWS:
         view = _VIEWS[kind]
-        return _ORDER[op](np.ascontiguousarray(left).view(view), np.ascontiguousarray(right).view(view))
+        return _ORDER[op](np.ascontiguousarray(left).view(view), np.ascontiguousarray(right).view(view)), ""
     assert kind == SYMBOL
-    pairs = zip(dictionary.decode_column(left, kind), dictionary.decode_column(right, kind), strict=True)
+    mask, reason = np.zeros(len(left), dtype=np.bool_), ""
     test = _TEXT[op]
-    return np.fromiter((test(str(one), str(other)) for one, other in pairs), dtype=np.bool_, count=len(left))
+    pairs = zip(dictionary.decode_column(left, kind), dictionary.decode_column(right, kind), strict=True)
+    for at, (one, other) in enumerate(pairs):
+        try:
+            mask[at] = test(str(one), str(other))
+        except Undefined as why:
+            reason = str(why)
+    return mask, reason
 
 
 _VIEWS: Mapping[Kind, type[np.generic]] = {NUMBER: np.int64, UNSIGNED: np.uint64, FLOAT: np.float64}
@@ -122,22 +139,13 @@ _ORDER: Mapping[str, Callable[..., Mask]] = {
     ">": np.greater,
     ">=": np.greater_equal,
 }
-
-
-def _matches(pattern: str, text: str, *, wanted: bool) -> bool:
-    try:
-        return matches(pattern, text) is wanted
-    except Undefined:
-        return False
-
-
 _TEXT: Mapping[str, Callable[[str, str], bool]] = {
     "<": lambda left, right: left < right,
     "<=": lambda left, right: left <= right,
     ">": lambda left, right: left > right,
     ">=": lambda left, right: left >= right,
-    "match": lambda pattern, text: _matches(pattern, text, wanted=True),
-    "!match": lambda pattern, text: _matches(pattern, text, wanted=False),
+    "match": matches,
+    "!match": lambda pattern, text: not matches(pattern, text),
     "contains": lambda part, text: part in text,
     "!contains": lambda part, text: part not in text,
 }
