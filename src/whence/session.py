@@ -8,12 +8,15 @@ from typing import NamedTuple
 
 from whence.backends.local.backend import LocalBackend
 from whence.engine.guard import Guard
-from whence.engine.maintain import STRATEGIES, Maintainer
+from whence.engine.maintain import Maintainer
 from whence.engine.windows import Windows
 from whence.lang.program import Program
 from whence.lang.types import Tuple
-from whence.plan.compile import compile_plan
+from whence.plan import Plan, compile_plan, compile_recomputation
 from whence.reference import Limits
+
+# How views are kept up to date, by name.
+STRATEGIES: Mapping[str, Callable[[Program], Plan]] = {"support": compile_plan, "recompute": compile_recomputation}
 
 
 class Update(NamedTuple):
@@ -67,12 +70,12 @@ class Session:
     ) -> None:
         if strategy not in STRATEGIES:
             raise ValueError(f"there is no strategy {strategy}; there are {', '.join(STRATEGIES)}")
-        self.plan = compile_plan(program)
+        self.plan = STRATEGIES[strategy](program)
         self.program = program
         self.windows = Windows(program.relations)
         self._base = frozenset(program.base_relations)
         self._backend = LocalBackend(self.plan.program)
-        self._maintainer = Maintainer(self.plan, self._backend, Guard(program, limits, on_round), strategy)
+        self._maintainer = Maintainer(self.plan, self._backend, Guard(program, limits, on_round))
         self.epoch = -1
         self.initial = self.apply(Update("+", name, row) for name, rows in (facts or {}).items() for row in rows)
 

@@ -10,9 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from tests.properties.programs import Run, runs
 
 from whence import Session
-from whence.engine.maintain import STRATEGIES
 from whence.lang.types import Tuple
 from whence.reference import Limits, RunawayError, evaluate
+from whence.session import STRATEGIES
 
 # `make test-long` asks for more.
 EXAMPLES = int(os.environ.get("WHENCE_EXAMPLES", "150"))

@@ -9,6 +9,7 @@ import typer
 import whence
 from whence.cli.check import check
 from whence.cli.evaluate import evaluate
+from whence.cli.run import run
 
 EXAMPLES = """
 **Examples**
@@ -16,6 +17,7 @@ EXAMPLES = """
 - `whence check path.dl` says what is wrong with a program, with places and hints.
 - `whence eval path.dl -F facts -D -` reads facts/\\*.facts, evaluates and prints the results.
 - `whence eval views.sql -D out` evaluates views written in SQL and writes out/\\*.csv.
+- `whence run path.dl --updates updates.jsonl --follow` keeps the views current and prints what changes.
 - `whence --install-completion` makes the tab key complete commands and options.
 """
 
@@ -30,6 +32,7 @@ app = typer.Typer(
 )
 app.command("check", rich_help_panel="Programs")(check)
 app.command("eval", rich_help_panel="Programs")(evaluate)
+app.command("run", rich_help_panel="Programs")(run)
 
 
 def _print_version(wanted: bool) -> None:

@@ -16,6 +16,7 @@ from whence.cli.progress import Progress
 from whence.cli.terminal import err, show, show_diagnostic, summary_of
 from whence.io import FactError, output_path, print_size, read_relation, write_relation
 from whence.lang import ProgramError
+from whence.lang.load import ignored_in_one_shot
 from whence.lang.program import Program
 from whence.lang.types import Tuple
 
@@ -72,7 +73,7 @@ def evaluate(
     with _reported_errors(), _shown_warnings(quiet=quiet):
         loaded = load_program(program, functions)
         if not quiet:
-            for warning in loaded.warnings:
+            for warning in (*loaded.warnings, *ignored_in_one_shot(loaded)):
                 show_diagnostic(err, warning, loaded.source)
         with Progress(err, "reading", quiet=quiet) as progress:
             given = _read(loaded, facts, progress)

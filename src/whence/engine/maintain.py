@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Generic
 
+from whence.engine.aggregates import AggregateStratum
 from whence.engine.guard import Guard
 from whence.engine.protocol import ADDED, EXTERNAL, Backend, Ids, Keys, Ranks
 from whence.engine.recompute import RecomputedStratum
@@ -13,20 +14,22 @@ from whence.lang.types import Tuple
 from whence.plan.compile import Plan
 from whence.reference.evaluate import StratumEvaluator
 
-STRATEGIES = ("support", "recompute")
-
 
 class Maintainer(Generic[Ids, Keys, Ranks]):
-    """The views of one plan, kept exact. `strategy` is how strata are maintained: `support` where it can, or `recompute`."""
+    """The views of one plan, kept exact."""
 
-    def __init__(self, plan: Plan, backend: Backend[Ids, Keys, Ranks], guard: Guard, strategy: str = "support") -> None:
+    def __init__(self, plan: Plan, backend: Backend[Ids, Keys, Ranks], guard: Guard) -> None:
         self.plan = plan
         self.backend = backend
         self.guard = guard
         evaluator = StratumEvaluator(plan.program, guard.limits)
-        self.strata: list[SupportStratum[Ids, Keys, Ranks] | RecomputedStratum[Ids, Keys, Ranks]] = []
+        self.strata: list[
+            SupportStratum[Ids, Keys, Ranks] | AggregateStratum[Ids, Keys, Ranks] | RecomputedStratum[Ids, Keys, Ranks]
+        ] = []
         for stratum, each in zip(plan.program.strata, plan.strata, strict=True):
-            if each.native and strategy == "support":
+            if each.aggregate is not None:
+                self.strata.append(AggregateStratum(each, each.aggregate, backend))
+            elif each.native:
                 self.strata.append(SupportStratum(each, backend, guard))
             else:
                 self.strata.append(RecomputedStratum(each, stratum, backend, evaluator))

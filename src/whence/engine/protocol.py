@@ -6,10 +6,11 @@ pass them on and look only at whether they are empty.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence, Sized
+from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 from typing import Protocol, TypeVar
 
 from whence.lang.types import Tuple
+from whence.plan.extract_aggregates import AggregateSpec
 from whence.plan.steps import Check, DeltaPlan, Join
 
 # What a row's flags mean; joins name the ones they must not see.
@@ -24,7 +25,7 @@ EXTERNAL = 128  # put in from outside
 
 Forbid = Callable[[Join | Check], int]
 Ids = TypeVar("Ids", bound=Sized)
-Keys = TypeVar("Keys")
+Keys = TypeVar("Keys", bound=Sized)
 Ranks = TypeVar("Ranks")
 Keys_contra = TypeVar("Keys_contra", contravariant=True)
 Ranks_contra = TypeVar("Ranks_contra", contravariant=True)
@@ -54,3 +55,9 @@ class Backend(Protocol[Ids, Keys, Ranks]):
     def concatenate(self, batches: Sequence[Ids]) -> Ids: ...
     def unranked(self, keys: Keys) -> Ranks: ...
     def tuples(self) -> int: ...
+
+    # Aggregates: the keys of the groups that changed rows are in, the rows of a relation under keys, and the groups' new rows.
+    def group_keys(self, spec: AggregateSpec, changed: Mapping[str, tuple[Ids, Ids]], *, first: bool) -> Keys: ...
+    def under_keys(self, relation: str, keys: Keys) -> Ids: ...
+    def aggregate(self, spec: AggregateSpec, keys: Keys) -> Keys: ...
+    def without(self, ids: Ids, others: Ids) -> Ids: ...

@@ -10,9 +10,11 @@ import json
 import select
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
 from io import BufferedIOBase, UnsupportedOperation
+from pathlib import Path
 from sys import float_info
 from typing import NamedTuple
 
@@ -60,7 +62,8 @@ class DeadLetter:
     record: str
 
 
-Record = UpdateRecord | Commit | Tick | DeadLetter
+Applicable = UpdateRecord | Commit | Tick
+Record = Applicable | DeadLetter
 
 
 @dataclass(frozen=True)
@@ -100,6 +103,20 @@ def parse_record(line: bytes, number: int, schema: Schema) -> Record | None:
         return DeadLetter(number, str(error), line.decode(errors="backslashreplace"))
 
 
+def parse_records(
+    lines: Iterable[bytes | None], schema: Schema, bury: Callable[[DeadLetter], None]
+) -> Iterator[Applicable | None]:
+    """What is to be applied, and None where the lines pause; `bury` gets the rest."""
+    number = 0
+    for line in lines:
+        number += line is not None
+        record = None if line is None else parse_record(line, number, schema)
+        if isinstance(record, DeadLetter):
+            bury(record)
+        elif line is None or record is not None:
+            yield record
+
+
 def _object(line: bytes) -> dict[str, Json]:
     try:
         value: Json = json.loads(line.decode())
@@ -117,7 +134,7 @@ def _object(line: bytes) -> dict[str, Json]:
     return value
 
 
-def _record(found: dict[str, Json], schema: Schema) -> UpdateRecord | Commit | Tick:
+def _record(found: dict[str, Json], schema: Schema) -> Applicable:
     if "commit" in found:
         if found["commit"] is not True:
             raise ValueError(f"commit: {shown(found['commit'])} is not true")
@@ -238,8 +255,30 @@ def format_changes(
                 yield _line({"epoch": epoch, "op": op, "relation": relation.name, "tuple": values})
 
 
-def format_dead_letter(letter: DeadLetter) -> bytes:
-    return _line({"line": letter.line, "reason": letter.reason, "record": letter.record})
+@dataclass
+class DeadLetterFile:
+    """Exists only if there is something in it; what an earlier run left there goes with the first letter."""
+
+    path: Path
+    count: int = 0
+
+    def add(self, letter: DeadLetter) -> None:
+        with reported_writing(self.path):
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with self.path.open("ab" if self.count else "wb") as file:
+                file.write(_line({"line": letter.line, "reason": letter.reason, "record": letter.record}))
+        self.count += 1
+
+
+@contextmanager
+def reported_writing(path: Path) -> Iterator[None]:
+    """A FactError for what the system refuses, except that nobody reads a pipe any more."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise FactError([f"cannot write {path}: {(error.strerror or str(error)).lower()}"]) from None
 
 
 def _line(record: dict[str, Json]) -> bytes:

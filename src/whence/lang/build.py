@@ -9,7 +9,7 @@ from typing import Any
 from lark import Token, Transformer
 
 from whence.lang import tree
-from whence.lang.diagnostics import BadDirective, BadLiteral, Diagnostic, MisplacedLocation, NotALiteral
+from whence.lang.diagnostics import BadAggregate, BadLiteral, BadWindow, Diagnostic, MisplacedLocation, NotALiteral
 from whence.lang.tree import Span
 
 _ESCAPES = {
@@ -159,7 +159,7 @@ class TreeBuilder(Transformer[Token, tree.Module]):
             return self._atom(item)
         if isinstance(item, tree.Call) and item.name in ("min", "max", "count", "sum", "mean"):
             return tree.Atom(item.name, item.args, None, item.span)
-        self.found.append(NotALiteral(_span(items), what=_describe(item)))
+        self.found.append(NotALiteral(_span(items), what=self._quoted(_span(items))))
         return tree.Truth(True, _span(items))
 
     def _atom(self, call: _CallSyntax) -> tree.Atom:
@@ -183,9 +183,15 @@ class TreeBuilder(Transformer[Token, tree.Module]):
             self.found.append(MisplacedLocation(item.span, problem="a functor has no location"))
             return item.term
         if isinstance(item, tree.Truth):
-            self.found.append(NotALiteral(item.span, what="a truth value used as a term"))
+            literal = self._quoted(item.span)
+            advice = "compare numbers or symbols instead"
+            self.found.append(BadLiteral(item.span, literal=literal, problem="is no value", advice=advice))
             return tree.Number(int(item.value), "", item.span)
         return item  # type: ignore[no-any-return]
+
+    def _quoted(self, span: Span) -> str:
+        text = " ".join(self.text[span.start : span.end].split())
+        return text if len(text) <= 30 else f"{text[:27]}…"
 
     def _terms(self, items: Sequence[Any] | None) -> tuple[tree.Term, ...]:
         return tuple(self._term(item) for item in items or ())
@@ -332,15 +338,11 @@ class TreeBuilder(Transformer[Token, tree.Module]):
     def aggregate(self, items: list[Any]) -> tree.Aggregate:
         op, target, body = items
         if op == "count" and target is not None:
-            self.found.append(
-                BadLiteral(
-                    self._term(target).span, literal="count", problem="takes no target", advice="write count : { … }"
-                )
-            )
+            span, problem = self._term(target).span, "takes no target"
+            self.found.append(BadAggregate(span, op=op, problem=problem, advice="write count : { … }"))
         elif op != "count" and target is None:
-            self.found.append(
-                BadLiteral(_span(items), literal=str(op), problem="needs a target", advice=f"write {op} x : {{ … }}")
-            )
+            problem, advice = "needs a target", f"write {op} x : {{ … }}"
+            self.found.append(BadAggregate(_span(items), op=op, problem=problem, advice=advice))
             target = tree.Number(0)
         return tree.Aggregate(str(op), None if op == "count" else self._term(target), body[0], _span(items))
 
@@ -446,7 +448,7 @@ class TreeBuilder(Transformer[Token, tree.Module]):
         value = values[0] if isinstance(values[0], int | float) else tuple(str(each) for each in values)
         return str(name), value, Span(name.start_pos or 0, name.end_pos or 0)
 
-    def window(self, items: list[Any]) -> tree.Window:
+    def window(self, items: list[Any]) -> tree.Window | None:
         _, relation, *settings, _ = items
         chosen: dict[str, Any] = {}
         for name, value, span in settings:
@@ -457,13 +459,10 @@ class TreeBuilder(Transformer[Token, tree.Module]):
             ):
                 chosen[name] = value
             else:
-                self.found.append(
-                    BadDirective(
-                        span,
-                        problem=f"a window has no setting {name} of this form",
-                        advice="write time=30, or rows=4, or rows=4, by=column",
-                    )
-                )
+                problem = f"a window has no such setting {name}"
+                advice = "write time=30, or rows=4, or rows=4, by=column"
+                self.found.append(BadWindow(span, problem=problem, advice=advice))
+                return None
         time, rows, by = chosen.get("time"), chosen.get("rows"), chosen.get("by", ())
         return tree.Window(str(relation), None if time is None else float(time), rows, by, _span(items))
 
@@ -485,15 +484,3 @@ class TreeBuilder(Transformer[Token, tree.Module]):
 
     def override(self, items: list[Token]) -> tree.Override:
         return tree.Override(str(items[1]), _span(items))
-
-
-def _describe(item: object) -> str:
-    match item:
-        case tree.Variable(name=name):
-            return f"the variable {name}"
-        case tree.Number() | tree.String():
-            return "a constant"
-        case tree.Call(name=name, registered=True):
-            return f"the function @{name}"
-        case _:
-            return "a term"

@@ -12,6 +12,7 @@ from difflib import get_close_matches
 from typing import TypeVar
 
 from whence.lang import tree
+from whence.lang.describe import counted
 from whence.lang.diagnostics import BadComponent, Diagnostic, Redefined, UnknownComponent
 from whence.lang.rewrite import rebuild
 
@@ -38,6 +39,7 @@ class _Template:
 class _Expander:
     lost: set[str]
     found: list[Diagnostic]
+    endless: bool = False
 
     def expand(
         self, statements: Iterable[tree.Statement], prefix: str, outer: Mapping[str, _Template], depth: int
@@ -48,15 +50,16 @@ class _Expander:
         for statement in statements:
             if isinstance(statement, tree.Component):
                 if statement.name in scope and scope[statement.name].component in statements:
-                    self.found.append(Redefined(statement.span, what="component", name=statement.name))
+                    self.found.append(_redefined(statement, scope[statement.name].component, "component"))
                 scope[statement.name] = _Template(statement, scope)
         result: list[tree.Statement] = []
-        instances: set[str] = set()
+        instances: dict[str, tree.Init] = {}
         for statement in statements:
             if isinstance(statement, tree.Init):
                 if statement.name in instances:
-                    self.found.append(Redefined(statement.span, what="instance", name=statement.name))
-                instances.add(statement.name)
+                    self.found.append(_redefined(statement, instances[statement.name], "instance"))
+                    continue
+                instances[statement.name] = statement
                 result += self._instance(statement, prefix, scope, depth)
             elif isinstance(statement, tree.Override):
                 if depth == 0:
@@ -74,12 +77,12 @@ class _Expander:
     def _instance(
         self, init: tree.Init, prefix: str, scope: Mapping[str, _Template], depth: int
     ) -> list[tree.Statement]:
-        if depth >= MAX_DEPTH:
-            self.found.append(
-                BadComponent(
-                    init.span, problem="components instantiate each other without end", advice="break the cycle"
-                )
-            )
+        if depth >= MAX_DEPTH or self.endless:
+            if not self.endless:
+                problem = "components instantiate each other without end"
+                self.found.append(BadComponent(init.span, problem=problem, advice="break the cycle"))
+            # Said once: with two instances in a component there would be 2^50 of them.
+            self.endless = True
             self.lost.add(init.name)
             return []
         problems = len(self.found)
@@ -114,7 +117,7 @@ class _Expander:
             self.found.append(
                 BadComponent(
                     ref.span,
-                    problem=f"component {ref.name} takes {len(component.params)} parameters, not {len(ref.args)}",
+                    problem=f"component {ref.name} takes {counted(len(component.params), 'parameter')}, not {len(ref.args)}",
                     advice=f"it is declared as {component.name}<{', '.join(component.params)}>"
                     if component.params
                     else "write no < >",
@@ -165,6 +168,10 @@ class _Expander:
             else:
                 kept.append(each)
         return kept
+
+
+def _redefined(statement: tree.Component | tree.Init, first: tree.Component | tree.Init, what: str) -> Redefined:
+    return Redefined(statement.span, what=what, name=statement.name, related=[(first.span, "it is defined here")])
 
 
 def _substitute(node: N, values: Mapping[str, tree.TypeRef]) -> N:

@@ -103,8 +103,14 @@ class _Declarer:
     def types(self, module: tree.Module) -> Types:
         for statement in module.statements:
             if isinstance(statement, tree.TypeDecl):
-                if statement.name in self.declared or statement.name in PRIMITIVES:
-                    self.found.append(Redefined(statement.span, what="type", name=statement.name))
+                if statement.name in PRIMITIVES:
+                    problem = f"{statement.name} is a built-in type"
+                    self.found.append(
+                        BadTypeDeclaration(statement.span, problem=problem, advice="give yours another name")
+                    )
+                elif statement.name in self.declared:
+                    first = [(self.declared[statement.name].span, "it is defined here")]
+                    self.found.append(Redefined(statement.span, what="type", name=statement.name, related=first))
                 else:
                     self.declared[statement.name] = statement
         for name, statement in self.declared.items():
@@ -199,7 +205,7 @@ class _Declarer:
         result = []
         for attribute in attributes:
             if attribute.name in seen:
-                self.found.append(Redefined(attribute.span, what=f"attribute of {owner}", name=attribute.name))
+                self.found.append(Redefined(attribute.span, what="attribute", name=f"{attribute.name} of {owner}"))
             seen.add(attribute.name)
             name, kind = self.resolve(attribute.type)
             result.append(Field(attribute.name, name, kind or PRIMITIVES["symbol"]))
@@ -209,7 +215,7 @@ class _Declarer:
         branches: dict[str, tuple[Field, ...]] = {}
         for branch in body.branches:
             if branch.name in branches:
-                self.found.append(Redefined(branch.span, what=f"branch of {statement.name}", name=branch.name))
+                self.found.append(Redefined(branch.span, what="branch", name=f"{branch.name} of {statement.name}"))
             branches[branch.name] = self._fields(branch.fields, branch.name)
         return branches
 
@@ -239,8 +245,8 @@ class _Declarer:
             self.found.append(
                 BadTypeDeclaration(
                     statement.span,
-                    problem=f"an eqrel relation has two attributes of one type, {statement.names[0]} has not",
-                    advice="an equivalence relates values of one type",
+                    problem=f"{statement.names[0]} cannot be an eqrel relation",
+                    advice="an equivalence has two attributes, and both have the same type",
                 )
             )
             equivalence = False
@@ -354,7 +360,7 @@ def _window(statement: tree.Window | tree.Lifetime, declarations: Declarations, 
             )
             return
     if relation.window is not None:
-        found.append(Redefined(statement.span, what="window of", name=relation.name))
+        found.append(Redefined(statement.span, what="the window of", name=relation.name))
         return
     window = Window(statement.time, statement.rows, tuple(columns[name] for name in statement.by))
     declarations.relations[relation.name] = replace(relation, window=window)
@@ -366,6 +372,6 @@ def _lifetime(
     if statement.duration <= 0:
         found.append(BadWindow(statement.span, problem="a lifetime is positive", advice="write .lifetime R 30"))
     elif relation.lifetime is not None:
-        found.append(Redefined(statement.span, what="lifetime of", name=relation.name))
+        found.append(Redefined(statement.span, what="the lifetime of", name=relation.name))
     else:
         declarations.relations[relation.name] = replace(relation, lifetime=statement.duration)

@@ -78,9 +78,15 @@ class Unsupported(Diagnostic):
     hint = "{advice}"
 
 
+class BadAggregate(Diagnostic):
+    code = "W0107"
+    message = "{op} {problem}"
+    hint = "{advice}"
+
+
 class NotALiteral(Diagnostic):
     code = "W0108"
-    message = "{what} cannot stand alone in a rule's body"
+    message = "{what} cannot stand alone in a body"
     hint = "a body is made of atoms r(x, y), comparisons and negations"
 
 
@@ -182,7 +188,7 @@ class MisplacedWildcard(Diagnostic):
 
 class TypeConflict(Diagnostic):
     code = "W0301"
-    message = "{what} is {left} here but {right} {where}"
+    message = "{what} is {left}, but {where} is {right}"
     hint = "{advice}"
 
 
@@ -201,7 +207,7 @@ class BadTypeDeclaration(Diagnostic):
 class NotApplicable(Diagnostic):
     code = "W0304"
     message = "{functor} does not apply to {type}"
-    hint = "it takes {accepted}"
+    hint = "{advice}"
 
 
 class NotASubtype(Diagnostic):
@@ -326,8 +332,8 @@ class FunctionTerm(Caution):
 
 class IgnoredInOneShot(Caution):
     code = "W0905"
-    message = "{what} on {relation} has no effect in a one-shot evaluation: its facts carry no time"
-    hint = "it takes effect when updates are streamed"
+    message = "{what} {relation} has no effect here: all facts are there at once"
+    hint = "it takes effect where updates are streamed"
 
 
 # -- collecting and showing -------------------------------------------------------------------------------------------

@@ -6,12 +6,25 @@ Kinds are unified over whole programs, so that a relation's columns follow from 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 
 from whence.lang import tree
 from whence.lang.declare import Declarations, Functor, suggest
+from whence.lang.describe import (
+    Sides,
+    Where,
+    accepted,
+    conversion,
+    counted,
+    describe,
+    listed,
+    name_span,
+    place,
+    plain,
+    written,
+)
 from whence.lang.diagnostics import (
     Diagnostic,
     FunctionTerm,
@@ -30,7 +43,6 @@ from whence.lang.tree import Span
 from whence.lang.types import (
     FLOAT,
     NUMBER,
-    PRIMITIVES,
     SYMBOL,
     UNSIGNED,
     AdtKind,
@@ -48,10 +60,6 @@ _ELSEWHERE = frozenset(
 ANNOTATED = {int: NUMBER, float: FLOAT, str: SYMBOL, "int": NUMBER, "float": FLOAT, "str": SYMBOL}
 
 
-# Where a term stands: in words, or as the position of an argument and its relation.
-Where = str | tuple[int, str]
-
-
 @dataclass
 class Inference:
     declarations: Declarations
@@ -60,6 +68,7 @@ class Inference:
     columns: dict[str, list[Inferred]] = field(default_factory=dict)
     # Relations of rules with errors, whose columns may have no kind for that reason alone.
     untyped: set[str] = field(default_factory=set)
+    columns_without_kind: list[tuple[Relation, int]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.kinds = Unifier(self.declarations.types)
@@ -93,24 +102,33 @@ class Inference:
         self.declarations.relations[atom.relation] = Relation(atom.relation, fields, atom.span, location=atom.location)
 
     def finish_relations(self) -> None:
-        """Puts the inferred columns into the undeclared relations."""
+        """Puts the inferred columns into the undeclared relations; those without a kind are reported later."""
         for name, relation in self.declarations.relations.items():
             if not any(each.type == "?" for each in relation.fields):
                 continue
             fields: list[Field] = []
             for each, column in zip(relation.fields, self.columns[name], strict=True):
                 kind = self.kinds.resolve(column)
-                if kind is None and not self.declarations.lost and name not in self.untyped:
-                    columns = ", ".join(f"{other.name}:type" for other in relation.fields)
-                    self.found.append(
-                        UntypedVariable(
-                            relation.span,
-                            what=f"column {len(fields) + 1} of {name}",
-                            advice=f"declare the relation: .decl {name}({columns})",
-                        )
-                    )
+                if kind is None:
+                    self.columns_without_kind.append((relation, len(fields) + 1))
+                    self.kinds.assume(column, SYMBOL)
                 fields.append(Field(each.name, str(kind or SYMBOL), kind or SYMBOL))
             self.declarations.relations[name] = replace(relation, fields=tuple(fields))
+
+    def report_untyped(self) -> None:
+        """Reports the columns without a kind, but for those that errors in rules account for."""
+        if self.declarations.lost:
+            return
+        for relation, number in self.columns_without_kind:
+            if relation.name not in self.untyped:
+                columns = ", ".join(f"{each.name}:type" for each in relation.fields)
+                self.found.append(
+                    UntypedVariable(
+                        relation.span,
+                        what=f"column {number} of {relation.name}",
+                        advice=f"declare the relation: .decl {relation.name}({columns})",
+                    )
+                )
 
 
 def _body_atoms(rules: list[FlatRule], relation: str) -> Iterable[tree.Atom]:
@@ -132,12 +150,18 @@ class RuleInference:
         self.variables: dict[str, Inferred] = {}
         self.origins: dict[str, tuple[Span, Where]] = {}
         self.terms: dict[int, Inferred] = {}
+        self.without_kind: list[tree.Term] = []
         # An atom that was reported binds nothing and types nothing: what follows from that is not reported again.
         self.unbinding = False
         self.untyping = False
-        self._atom(rule.head)
+        # Atoms first: most of them are declared, and what differs from a declaration is the mistake.
         for literal in rule.body:
-            self._literal(literal)
+            if isinstance(literal, tree.Atom):
+                self._atom(literal)
+        for literal in rule.body:
+            if not isinstance(literal, tree.Atom):
+                self._literal(literal)
+        self._atom(rule.head)
         if self.unbinding or self.untyping:
             program.untyped.add(rule.head.relation)
 
@@ -145,14 +169,21 @@ class RuleInference:
         inferred = self.variables[term.name] if isinstance(term, tree.Variable) else self.terms[id(term)]
         kind = self.program.kinds.resolve(inferred)
         if kind is None:
-            what = f"variable {plain(term.name)}" if isinstance(term, tree.Variable) else "this term"
-            if not (self.unbinding or self.untyping or self.program.declarations.lost):
-                advice = "use it in an atom of a declared relation, or cast it: as(x, type)"
-                self.program.found.append(UntypedVariable(term.span, what=what, advice=advice))
-            if isinstance(inferred, Slot):
-                inferred.root().kind, inferred.root().options = SYMBOL, None
+            self.without_kind.append(term)
+            self.program.kinds.assume(inferred, SYMBOL)
             return SYMBOL
         return kind
+
+    def report_untyped(self, unbound: Set[str]) -> None:
+        """Reports the terms without a kind, but for those that other errors account for."""
+        if self.unbinding or self.untyping or self.program.declarations.lost:
+            return
+        for term in self.without_kind:
+            name = plain(term.name) if isinstance(term, tree.Variable) else None
+            if name is None or name not in unbound:
+                what = "this term" if name is None else f"variable {name}"
+                advice = "use it in an atom of a declared relation, or cast it: as(x, type)"
+                self.program.found.append(UntypedVariable(term.span, what=what, advice=advice))
 
     # -- literals
 
@@ -169,7 +200,7 @@ class RuleInference:
                     self._report_arity(literal.span, "range", SIGNATURES["range"], len(args))
                 slot = Slot(NUMERIC)
                 for term in (*args, target):
-                    self._expect(term, slot, "in range", "range")
+                    self._expect(term, slot, "an argument of range", "range")
             case FlatAggregate():
                 self._aggregate(literal)
 
@@ -178,14 +209,14 @@ class RuleInference:
         if columns is None:
             self.unbinding = True
             otherwise = f"declare it with .decl {atom.relation}(…), or give it facts"
-            self.program.declarations.report_unknown(atom.span, atom.relation, self.program.found, otherwise)
+            self.program.declarations.report_unknown(name_span(atom), atom.relation, self.program.found, otherwise)
             for arg in atom.args:
                 self._visit(arg)
             return
         if len(columns) != len(atom.args):
             self.unbinding = True
             relation = self.program.declarations.relations[atom.relation]
-            expected = f"{len(columns)} argument{'' if len(columns) == 1 else 's'}"
+            expected = counted(len(columns), "argument")
             attributes = ", ".join(f"{each.name}:{each.type}" for each in relation.fields if each.type != "?")
             self.program.found.append(
                 WrongArity(
@@ -219,14 +250,14 @@ class RuleInference:
     def _constraint(self, literal: tree.Constraint, op: str, left: tree.Term, right: tree.Term) -> None:
         if op.lstrip("!") in ("match", "contains"):
             for term in (left, right):
-                self._expect(term, SYMBOL, f"in {op.lstrip('!')}", op)
+                self._expect(term, SYMBOL, f"an argument of {op.lstrip('!')}", op)
             return
         one, other = self._visit(left), self._visit(right)
-        said = self._say(other), self._say(one)
         try:
             self.program.kinds.unify(one, other)
         except Mismatch:
-            self._conflict(right, one, said, f"compared with {describe(left)}", left.span)
+            sides = Sides.of(other, one)
+            self._conflict(right, sides, describe(left), [(left.span, f"{describe(left)} is {sides.wanted}")])
             return
         if op not in ("=", "!="):
             self._limit(one, ORDERED, op, literal.span)
@@ -236,14 +267,14 @@ class RuleInference:
             for inner in body:
                 self._literal(inner)
         if literal.op == "count":
-            self._expect(literal.target, Slot(NUMERIC), "from count", "count")
+            self._expect(literal.target, Slot(NUMERIC), "the result of count", "count")
             return
         assert literal.value is not None
         allowed = ORDERED if literal.op in ("min", "max") else NUMERIC
         value = self._visit(literal.value)
         self._limit(value, allowed, literal.op, literal.value.span)
         result: Inferred = FLOAT if literal.op == "mean" else value
-        self._expect(literal.target, result, f"from {literal.op}", literal.op)
+        self._expect(literal.target, result, f"the result of {literal.op}", literal.op)
 
     # -- terms
 
@@ -252,7 +283,7 @@ class RuleInference:
             case tree.Variable(name=name):
                 if name not in self.variables:
                     self.variables[name] = Slot()
-                    self.origins[name] = (term.span, "here")
+                    self.origins[name] = (term.span, "")
                 return self.variables[name]
             case tree.String():
                 return SYMBOL
@@ -274,10 +305,10 @@ class RuleInference:
             case tree.Bracket(items=items, rest=rest):
                 element = Slot()
                 for item in items:
-                    self._expect(item, element, "in this list", "list")
+                    self._expect(item, element, "another item of this list", "list")
                 whole = Slot(kind=ListShape(element))
                 assert rest is not None
-                self._expect(rest, whole, "as the rest of this list", "list")
+                self._expect(rest, whole, "the list", "list")
                 return whole
             case tree.Branch(name=name, args=args):
                 return self._branch(term, name, args)
@@ -295,9 +326,9 @@ class RuleInference:
             return ListKind(self._cast(ref.args[0]))
         if kind is None:
             known = self.program.declarations.types.kinds
-            self.program.found.append(
-                UnknownType(ref.span, name=ref.name, advice=suggest(ref.name, known, "declare it with .type"))
-            )
+            advice = suggest(ref.name, known, f"declare it with .type {ref.name} <: symbol")
+            self.program.found.append(UnknownType(ref.span, name=ref.name, advice=advice))
+            self.untyping = True
             return SYMBOL
         return kind
 
@@ -311,7 +342,7 @@ class RuleInference:
                 WrongArity(
                     term.span,
                     what=f"${name}",
-                    expected=f"{len(fields) or 'no'} argument{'' if len(fields) == 1 else 's'}",
+                    expected=counted(len(fields), "argument"),
                     found=str(len(args)),
                     advice=f"its type declares {name} {{{', '.join(f'{each.name}:{each.type}' for each in fields)}}}",
                 )
@@ -320,7 +351,7 @@ class RuleInference:
                 self._visit(arg)
         else:
             for arg, each in zip(args, fields, strict=True):
-                self._expect(arg, each.kind, f"as {each.name} of ${name}", name)
+                self._expect(arg, each.kind, f"{each.name} of ${name}", name)
         return AdtKind(owners[0])
 
     def _call(self, call: tree.Call) -> Inferred:
@@ -331,7 +362,7 @@ class RuleInference:
                 self._report_arity(call.span, call.name, (signature,), len(call.args))
             for at, arg in enumerate(call.args):
                 param = functor.params[at] if at < len(functor.params) else Slot()
-                self._expect(arg, param, f"as an argument of {call.name}", call.name)
+                self._expect(arg, param, f"an argument of {call.name}", call.name)
             return functor.result
         signatures = SIGNATURES.get(call.name)
         if signatures is None:
@@ -360,7 +391,7 @@ class RuleInference:
 
         params = signature.params + signature.params[-1:] * (len(call.args) - len(signature.params))
         for arg, param in zip(call.args, params, strict=True):
-            self._expect(arg, place(param), f"as an argument of {call.name}", call.name)
+            self._expect(arg, place(param), f"an argument of {call.name}", call.name)
         return place(signature.result)
 
     def _registered(self, call: tree.Call) -> Functor | None:
@@ -390,7 +421,7 @@ class RuleInference:
         elif close:
             advice = f"did you mean {close[0]}?"
         elif call.registered or call.name in _ELSEWHERE:
-            advice = f"declare it: .functor {call.name}(number, …):number"
+            advice = f"declare it with .functor {call.name}(…):number and register a Python function of that name"
         if not advice:
             self.program.found.append(FunctionTerm(call.span, name=call.name))
             return self._branch(call, call.name, call.args)
@@ -408,15 +439,17 @@ class RuleInference:
             self.origins[term.name] = (term.span, where)
             return
         actual = self._visit(term)
-        limits = expected.root().options if isinstance(expected, Slot) else None
-        said = self._say(actual), self._say(expected)  # unifying changes both, also where it fails
         try:
             self.program.kinds.unify(actual, expected)
         except Mismatch:
+            limits = expected.root().options if isinstance(expected, Slot) else None
             if limits is not None and functor in SIGNATURES and not isinstance(actual, Slot):
                 self.program.found.append(_not_applicable(term.span, functor, actual, limits))
-            else:
-                self._conflict(term, expected, said, where, None)
+                return
+            related = []
+            if not isinstance(where, str):
+                related.append((self.program.declarations.relations[where[1]].span, f"{where[1]} is defined here"))
+            self._conflict(term, Sides.of(actual, expected), where, related)
 
     def _limit(self, inferred: Inferred, allowed: frozenset[Primitive], functor: str, span: Span) -> None:
         try:
@@ -426,33 +459,32 @@ class RuleInference:
                 _not_applicable(span, functor, self.program.kinds.resolve(inferred) or "this", allowed)
             )
 
-    def _conflict(
-        self, term: tree.Term, expected: Inferred, said: tuple[str, str], where: Where, other: Span | None
-    ) -> None:
-        """Reports a term that is one thing (the first of `said`) where another is wanted (the second)."""
-        branch = self._unknown_branch(term, expected)
+    def _conflict(self, term: tree.Term, sides: Sides, where: Where, related: list[tuple[Span, str]]) -> None:
+        """Reports a term that is one thing where another is wanted."""
+        branch = self._unknown_branch(term, sides.wanted_kind)
         if branch is not None:
             self.program.found.append(branch)
             return
-        related = [(other, "the other side")] if other is not None else []
-        advice = "convert one side: to_number, to_string, to_float, to_unsigned, or as(x, type)"
+        what = describe(term)
         if isinstance(term, tree.Variable):
-            span, place = self.origins[term.name]
-            related = [(span, f"{plain(term.name)} is {said[0]} {_place(place)}")] if span != term.span else related
+            span, origin = self.origins[term.name]
+            if span != term.span:
+                first = f", as {place(origin)}" if origin else ""
+                related = [(span, f"{what} is {sides.found} here{first}"), *related]
+        types = self.program.declarations.types
         self.program.found.append(
             TypeConflict(
                 term.span,
-                what=describe(term),
-                left=said[0],
-                right=said[1],
-                where=_place(where),
-                advice=advice,
+                what=what,
+                left=sides.found,
+                right=sides.wanted,
+                where=place(where),
+                advice=conversion(what, sides.found_kind, sides.wanted_kind, types),
                 related=related,
             )
         )
 
-    def _unknown_branch(self, term: tree.Term, expected: Inferred) -> Diagnostic | None:
-        kind = expected.root().kind if isinstance(expected, Slot) else expected
+    def _unknown_branch(self, term: tree.Term, kind: Kind | None) -> Diagnostic | None:
         if isinstance(term, tree.Branch) and isinstance(kind, AdtKind):
             declared = self.program.declarations.types.adts.get(kind.name, {})
             if term.name not in declared:
@@ -460,38 +492,11 @@ class RuleInference:
                 return UnknownBranch(term.span, type=kind.name, name=term.name, branches=names)
         return None
 
-    def _say(self, inferred: Inferred) -> str:
-        if not isinstance(inferred, Slot):
-            return str(inferred)
-        slot = inferred.root()
-        match slot.kind:
-            case ListShape():
-                return "a list"
-            case TupleShape(items=items):
-                return f"a record or list of {len(items)}"
-            case TermShape(branches=branches):
-                return "a term " + " or ".join(f"${name}" for name in branches)
-            case NilShape():
-                return "a record (nil)"
-            case None:
-                return (
-                    "a number"
-                    if slot.options == NUMERIC
-                    else " or ".join(sorted(str(each) for each in slot.options or ())) or "of some type"
-                )
-            case kind:
-                return str(kind)
-
     def _report_arity(self, span: Span, name: str, signatures: tuple[Signature, ...], count: int) -> None:
         self.untyping = True
-        expected = " or ".join(each.arity() for each in signatures)
-        self.program.found.append(
-            WrongArity(span, what=name, expected=expected, found=str(count), advice=f"{name} is a functor")
-        )
-
-
-def _place(where: Where) -> str:
-    return where if isinstance(where, str) else f"as argument {where[0] + 1} of {where[1]}"
+        expected = listed(each.arity() for each in signatures)
+        advice = f"write {listed(written(name, each) for each in signatures)}"
+        self.program.found.append(WrongArity(span, what=name, expected=expected, found=str(count), advice=advice))
 
 
 def _fits(signature: Signature, count: int) -> bool:
@@ -499,8 +504,7 @@ def _fits(signature: Signature, count: int) -> bool:
 
 
 def _not_applicable(span: Span, functor: str, kind: object, allowed: frozenset[Primitive]) -> NotApplicable:
-    accepted = [name for name, each in PRIMITIVES.items() if each in allowed]
-    return NotApplicable(span, functor=functor, type=str(kind), accepted=" or ".join(accepted))
+    return NotApplicable(span, functor=functor, type=str(kind), advice=f"it takes {listed(accepted(allowed))}")
 
 
 def _annotated(function: Callable[..., object]) -> Functor | None:
@@ -511,24 +515,3 @@ def _annotated(function: Callable[..., object]) -> Functor | None:
     if result is None or None in params:
         return None
     return Functor(tuple(param for param in params if param), result)
-
-
-def plain(name: str) -> str:
-    """A variable's name as the user wrote it."""
-    return name.partition("#")[0]
-
-
-def describe(term: tree.Term) -> str:
-    match term:
-        case tree.Variable(name=name):
-            return plain(name) or "_"
-        case tree.String(value=value):
-            return f'"{value}"' if len(value) <= 20 else "this string"
-        case tree.Number(value=value):
-            return str(value)
-        case tree.Call(name=name):
-            return f"{name}(…)" if name.isidentifier() else f"the result of {name}"
-        case tree.Branch(name=name):
-            return f"${name}(…)"
-        case _:
-            return "this term"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +16,7 @@ from whence.lang.diagnostics import (
     Diagnostic,
     Diagnostics,
     EmptyRelation,
+    IgnoredInOneShot,
     MissingInclude,
     ProgramError,
     Redefined,
@@ -127,11 +129,18 @@ def check(
             rules.append(lowered)
         else:
             subsumptions.append(lowered)
+    inference.report_untyped()
     _check_subsumptions(subsumptions, diagnostics)
     found += check_transfers(declarations.transfers, declarations.relations)
-    _warn_unused(declarations, flat, diagnostics)
-    diagnostics.raise_if_errors()
-    strata = stratify(declarations.relations, rules, subsumptions, found)
+    errors = _Errors(diagnostics)
+    _warn_unused(declarations, flat, errors, diagnostics)
+    # A cycle through rules that are right is wrong whatever becomes of the others.
+    strata = stratify(
+        declarations.relations,
+        [rule for rule in rules if not errors.touch(rule.span, declarations.relations[rule.head.relation].span)],
+        [each for each in subsumptions if not errors.touch(each.span)],
+        found,
+    )
     diagnostics.raise_if_errors()
     return Program(
         source,
@@ -167,13 +176,26 @@ def _check_subsumptions(subsumptions: list[Subsumption], diagnostics: Diagnostic
             )
 
 
-def _warn_unused(declarations: Declarations, rules: list[FlatRule], diagnostics: Diagnostics) -> None:
+class _Errors:
+    """Where the errors found so far are."""
+
+    def __init__(self, diagnostics: Diagnostics) -> None:
+        self.starts = sorted(each.span.start for each in diagnostics.found if each.severity == "error")
+
+    def touch(self, *spans: Span) -> bool:
+        starts = self.starts
+        return bool(starts) and any(bisect_left(starts, start) < bisect_left(starts, end) for start, end in spans)
+
+
+def _warn_unused(declarations: Declarations, rules: list[FlatRule], errors: _Errors, diagnostics: Diagnostics) -> None:
     read: set[str] = {transfer.relation for transfer in declarations.transfers if transfer.kind != "input"}
     filled: set[str] = {transfer.relation for transfer in declarations.transfers if transfer.kind == "input"}
     for rule in rules:
         filled.add(rule.head.relation)
         if rule.body:
-            _warn_single_variables(rule, read, diagnostics)
+            single = _single_variables(rule, read)
+            # What occurs once beside an error may be part of it.
+            diagnostics.found += [] if errors.touch(rule.span) else single
     for name, relation in declarations.relations.items():
         if declarations.is_lost(name):
             continue
@@ -186,14 +208,26 @@ def _warn_unused(declarations: Declarations, rules: list[FlatRule], diagnostics:
             diagnostics.add(UnusedRelation(relation.span, name=name))
 
 
-def _warn_single_variables(rule: FlatRule, read: set[str], diagnostics: Diagnostics) -> None:
-    """Reports variables that occur once, and adds to `read` the relations that the body reads."""
+def ignored_in_one_shot(program: Program) -> list[Diagnostic]:
+    """Warnings about what means something only where facts come and go."""
+    return [
+        IgnoredInOneShot(relation.span, what=directive, relation=relation.name)
+        for relation in program.relations.values()
+        for directive, value in ((".window", relation.window), (".lifetime", relation.lifetime))
+        if value is not None
+    ]
+
+
+def _single_variables(rule: FlatRule, read: set[str]) -> list[Diagnostic]:
+    """Warnings about variables that occur once; `read` takes the relations that the body reads."""
     once: dict[str, Span | None] = {}
     for part in (*tree.walk(rule.head.args), *tree.walk(rule.body)):
         if isinstance(part, tree.Variable):
             once[part.name] = None if part.name in once else part.span
         elif isinstance(part, tree.Atom):
             read.add(part.relation)
-    for name, span in once.items():
-        if span is not None and name[0] != "_" and "#" not in name:
-            diagnostics.add(UnusedVariable(span, name=name))
+    return [
+        UnusedVariable(span, name=name)
+        for name, span in once.items()
+        if span is not None and name[0] != "_" and "#" not in name
+    ]

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import TypeGuard
+
 from whence.lang import program as core
 from whence.lang import tree
+from whence.lang.describe import conversion, plain
 from whence.lang.diagnostics import (
     BadLiteral,
     Diagnostic,
@@ -14,7 +17,7 @@ from whence.lang.diagnostics import (
     UnboundVariable,
 )
 from whence.lang.functors import WORD, cast
-from whence.lang.infer import RuleInference, plain
+from whence.lang.infer import RuleInference
 from whence.lang.normalize import FlatAggregate, FlatLiteral, FlatRange, FlatRule
 from whence.lang.order import names_in, names_met, order_body
 from whence.lang.tree import Span
@@ -30,6 +33,9 @@ def lower_rule(inference: RuleInference, found: list[Diagnostic]) -> core.Rule |
     head = lowering.head(flat.head)
     literals = [core_literal for literal in flat.body for core_literal in lowering.literal(literal)]
     body, _ = lowering.order(literals, frozenset(), *head.args)
+    inference.report_untyped({plain(name) for name in lowering.unbound})
+    if lowering.unbound or lowering.has_wildcards:
+        inference.program.untyped.add(flat.head.relation)
     if flat.dominating is not None:
         dominating = lowering.head(flat.dominating)
         return core.Subsumption(flat.name, head, dominating, tuple(body), flat.span)
@@ -40,6 +46,8 @@ class _Lowering:
     def __init__(self, inference: RuleInference, found: list[Diagnostic]) -> None:
         self.inference = inference
         self.found = found
+        self.unbound: set[str] = set()
+        self.has_wildcards = False
 
     def order(
         self, literals: list[core.Literal], outer: frozenset[str], *results: core.Term
@@ -53,12 +61,22 @@ class _Lowering:
                 if id(literal) not in placed:
                     missing = set(names_met(literal)) - bound
                     unbound |= missing
-                    if not missing and isinstance(literal, core.Comparison) and literal.op == "=":
-                        advice = "two patterns cannot be matched with each other: name the value"
-                        self.found.append(MisplacedWildcard(literal.span, advice=advice))
-        if not self.inference.unbinding:
-            self.found.extend(_report_unbound(self.inference.rule, name) for name in sorted(unbound))
+                    if not missing:
+                        self._refuse_wildcards(literal)
+        if unbound:
+            # Report what has to be bound, not what would follow from it.
+            causes = {name for name in unbound if name not in order_body(literals, outer | (unbound - {name}))[1]}
+            self.unbound |= unbound
+            if not self.inference.unbinding:
+                self.found.extend(_report_unbound(self.inference.rule, name) for name in sorted(causes or unbound))
         return ordered, bound
+
+    def _refuse_wildcards(self, literal: core.Literal) -> None:
+        """Reports a literal that cannot be evaluated although its variables are bound."""
+        if not self.has_wildcards:
+            self.found.append(
+                MisplacedWildcard(literal.span, advice="neither side has a value: name what _ stands for")
+            )
 
     # -- literals
 
@@ -136,6 +154,7 @@ class _Lowering:
             for part in tree.walk(term):
                 if isinstance(part, tree.Wildcard):
                     self.found.append(MisplacedWildcard(part.span, advice="name the value, and bind it in the body"))
+                    self.has_wildcards = True
         return self.term(term)
 
     def term(self, term: tree.Term) -> core.Term:
@@ -185,15 +204,9 @@ class _Lowering:
         target = self.inference.kind_of(term)
         if isinstance(inner, core.Const) and target in (NUMBER, UNSIGNED, FLOAT) and isinstance(term.term, tree.Number):
             return self._number(term.term, target)
-        if cast(inner.kind, target) is None:
-            self.found.append(
-                NotApplicable(
-                    term.span,
-                    functor=f"as(…, {target})",
-                    type=str(inner.kind),
-                    accepted="a type with the same values; to_number, to_string, … convert",
-                )
-            )
+        if cast(inner.kind, target) is None and not self.inference.untyping:
+            advice = conversion("…", inner.kind, target, self.inference.program.declarations.types)
+            self.found.append(NotApplicable(term.span, functor=f"as(…, {target})", type=str(inner.kind), advice=advice))
         return inner if inner.kind == target else core.Apply("as", (inner,), target)
 
     def _number(self, term: tree.Number, kind: Kind | None = None) -> core.Const:
@@ -207,7 +220,7 @@ class _Lowering:
                     term.span,
                     literal=str(term.value),
                     problem=f"is out of range for {kind}",
-                    advice=f"a {kind} lies between {low} and {high - 1}",
+                    advice=f"its values lie between {low} and {high - 1}",
                 )
             )
         return core.Const(term.value, kind)
@@ -217,22 +230,21 @@ class _Lowering:
 
 
 def _report_unbound(flat: FlatRule, name: str) -> UnboundVariable:
-    span = next(
-        (
-            part.span
-            for part in (*tree.walk(flat.head), *tree.walk(flat.body))
-            if isinstance(part, tree.Variable) and part.name == name
-        ),
-        flat.span,
-    )
+    places = [part.span for part in tree.walk((flat.head, flat.body)) if _is_variable(part, name)]
     word = plain(name)
     if not flat.body:
         advice = f'a fact has no variables: write "{word}" for the symbol'
-    elif word[:1].islower() or word[:1] == "_" or len(word) < 3:
-        advice = f"join {word} with a relation, or write _ if its value does not matter"
-    else:
+    elif len(word) >= 3 and word[0].isupper():
         advice = f'join {word} with a relation, or write "{word}" if the symbol is meant'
-    return UnboundVariable(span, name=word, advice=advice)
+    elif any(_is_variable(part, name) for part in tree.walk(flat.head)):
+        advice = f"join {word} with a relation in the body, or give it a value: {word} = …"
+    else:
+        advice = f"join {word} with a relation, or write _ if its value does not matter"
+    return UnboundVariable(places[0] if places else flat.span, name=word, advice=advice)
+
+
+def _is_variable(part: object, name: str) -> TypeGuard[tree.Variable]:
+    return isinstance(part, tree.Variable) and part.name == name
 
 
 # -- subtypes ---------------------------------------------------------------------------------------------------------
@@ -260,11 +272,11 @@ def _check_subtypes(inference: RuleInference, found: list[Diagnostic]) -> None:
                         TypeConflict(
                             arg.span,
                             what=plain(arg.name),
-                            left=each.type,
-                            right=type_name,
-                            where=f"in {atom.relation}",
+                            left=f"a {type_name}",
+                            right=f"a {each.type}",
+                            where=f"attribute {each.name} of {relation.name}",
                             advice=f"no value is of both types; use as({plain(arg.name)}, {each.type}) to compare them",
-                            related=[(atom.span, f"{type_name} here")],
+                            related=[(atom.span, f"{plain(arg.name)} is a {type_name} here")],
                         )
                     )
                     continue

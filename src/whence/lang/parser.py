@@ -10,6 +10,7 @@ import os
 import re
 import sys
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cache
 from hashlib import sha256
 from importlib import resources
@@ -21,6 +22,7 @@ from lark import Lark, UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 
 from whence.lang import tree
 from whence.lang.build import TreeBuilder
+from whence.lang.describe import listed
 from whence.lang.diagnostics import Diagnostic, TooDeep, UnexpectedText, Unsupported
 from whence.lang.lexer import WordLexer
 from whence.lang.source import Source
@@ -125,7 +127,7 @@ def _beyond_depth(statement: tree.Statement) -> Span | None:
 # -- syntax errors ----------------------------------------------------------------------------------------------------
 
 _UNSUPPORTED = {
-    ".lattice": ("lattice types (.lattice)", "recursive min and max aggregates cover most of their uses"),
+    ".lattice": ("a lattice (.lattice)", "recursive min and max aggregates cover most of their uses"),
     "debug_delta": ("debug_delta", "changes of every relation come out of the maintenance of views"),
     "recursive_iteration_cnt": ("recursive_iteration_cnt", "keep the round in an argument of the relation"),
     "@[": ("an annotation @[…]", "remove it"),
@@ -153,7 +155,7 @@ _TERM_ONLY = _TERM_STARTS | frozenset(
 )
 _COMPARISONS = frozenset({"=", "==", ":=", "!=", "<", "<=", ">", ">="})
 _NAME = re.compile(r"[A-Za-z_?][A-Za-z0-9_?]*")
-_WORD = re.compile(r'"(?:\\.|[^"\\\n])*"|[A-Za-z0-9_?]+|:-|:=|<=|<:|>=|!=|==|\.[a-z]+|.')
+_WORD = re.compile(r'"(?:\\.|[^"\\\n])*"|[A-Za-z0-9_?]+|:-|:=|<=|<:|>=|!=|==|\.[a-z_]+|.')
 
 
 def _error_offset(error: UnexpectedInput, text: str) -> int:
@@ -167,9 +169,11 @@ def _diagnose(error: UnexpectedInput, at: int, text: str) -> Diagnostic:
     for prefix, (feature, advice) in _UNSUPPORTED.items():
         if text.startswith(prefix, at):
             return Unsupported(Span(at, at + len(prefix)), feature=feature, advice=advice)
+    word = _WORD.match(text, at)
+    if word is not None and (close := get_close_matches(word[0], _directives(), 1, 0.75)):
+        return UnexpectedText(Span(at, word.end()), found=f"'{word[0]}'", expected=close[0])
     terminals = error.allowed if isinstance(error, UnexpectedCharacters) else getattr(error, "accepts", None)
     expected = _expected(set(terminals or ()))
-    word = _WORD.match(text, at)
     if word is None:
         return UnexpectedText(Span(max(0, at - 1), at), found="end of the program", expected=expected)
     found = word[0] if len(word[0]) <= 30 else word[0][:27] + "…"
@@ -188,14 +192,15 @@ def _expected(terminals: set[str]) -> str:
     if texts >= _COMPARISONS:
         words.append("a comparison")
         texts -= _COMPARISONS
-    directives = {text for text in texts if text.startswith(".") and len(text) > 1}
-    if len(directives) > 3:
-        words.append("a rule or a directive")
-        texts -= directives | {"a name"}
-    words += sorted(text if " " in text or text == "_" else f"'{text}'" for text in texts)
-    if not words:
-        return "something else"
-    return words[0] if len(words) == 1 else ", ".join(words[:-1]) + " or " + words[-1]
+    if len(texts & _directives()) > 3:
+        return "a rule or a directive"
+    marks = sorted(f"'{text}'" for text in texts if " " not in text)
+    return listed([*marks, *words, *sorted(text for text in texts if " " in text)] or ["something else"])
+
+
+@cache
+def _directives() -> frozenset[str]:
+    return frozenset(text for text in _terminal_texts().values() if re.fullmatch(r"\.[a-z_]+", text))
 
 
 @cache

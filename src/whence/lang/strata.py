@@ -16,6 +16,8 @@ from whence.lang.program import Aggregation, Apply, Atom, Literal, Negation, Rel
 from whence.lang.stages import find_stages
 from whence.lang.tree import Span, walk
 
+MAX_STEPS = 10
+
 
 @dataclass(frozen=True, slots=True)
 class Dependency:
@@ -140,12 +142,19 @@ def _path(first: Dependency, internal: list[Dependency]) -> list[Dependency]:
 
 def _cycle(first: Dependency, internal: list[Dependency]) -> str:
     """The cycle as `a <- !b <- a`, each step with the rule that makes it."""
-    steps = [first.head]
-    for each in _path(first, internal):
-        mark = {"negation": "!"}.get(each.strict or "", f"{each.strict} of " if each.strict else "")
-        steps.append(f"{mark}{each.body} ({each.rule.name})")
-    return " <- ".join(steps)
+    path = _path(first, internal)
+    steps = [f"{_read(each)} ({each.rule.name})" for each in path]
+    if len(steps) > MAX_STEPS:
+        steps[MAX_STEPS // 2 : -MAX_STEPS // 2] = ["…"]
+    return " <- ".join([first.head, *steps])
 
 
 def _notes(first: Dependency, internal: list[Dependency]) -> list[tuple[Span, str]]:
-    return [(each.span, f"{each.head} depends on {each.body}") for each in _path(first, internal)[1:]]
+    path = _path(first, internal)[1:MAX_STEPS]
+    return [(each.span, f"{each.head} depends on {_read(each)} in rule {each.rule.name}") for each in path]
+
+
+def _read(dependency: Dependency) -> str:
+    if dependency.strict is None:
+        return dependency.body
+    return f"!{dependency.body}" if dependency.strict == "negation" else f"{dependency.strict} of {dependency.body}"

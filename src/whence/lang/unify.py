@@ -71,7 +71,7 @@ Inferred = Kind | Slot
 
 
 class Mismatch(Exception):
-    """Two kinds that cannot be one."""
+    """Two kinds that cannot be one; they are as they were before."""
 
 
 @dataclass
@@ -102,34 +102,45 @@ class Unifier:
 
     def _join(self, left: Slot, right: Slot) -> None:
         """Makes two roots one, which knows all that either did."""
-        left.parent = right
+        one, other, options = left.kind, right.kind, right.options
         if left.options is not None:
-            right.options = left.options if right.options is None else right.options & left.options
-            if not right.options:
-                raise Mismatch
-        one, other = left.kind, right.kind
-        if isinstance(one, Shape) and isinstance(other, Shape):
-            right.kind = self._merge(one, other)
-        elif one is not None and not isinstance(one, Shape):
-            self._assign(right, one)
-        elif other is not None and not isinstance(other, Shape):
-            right.kind = one
-            self._assign(right, other)
-        else:
-            right.kind = one or other
-            if right.kind is not None and right.options is not None:
-                raise Mismatch
+            options = left.options if options is None else options & left.options
+        if options is not None and (not options or isinstance(one, Shape) or isinstance(other, Shape)):
+            raise Mismatch
+        before = right.options
+        left.parent, right.options = right, options
+        try:
+            if isinstance(one, Shape) and isinstance(other, Shape):
+                right.kind = self._merge(one, other)
+            elif one is not None and not isinstance(one, Shape):
+                self._assign(right, one)
+            elif other is not None and not isinstance(other, Shape):
+                right.kind = one
+                self._assign(right, other)
+            else:
+                right.kind = one or other
+        except Mismatch:
+            left.parent, right.options, right.kind = None, before, other
+            raise
 
     def _assign(self, slot: Slot, kind: Kind) -> None:
         """Gives a root slot its kind, and what is inside its shape theirs."""
-        shape, slot.kind = slot.kind, kind
-        if slot.options is not None and kind not in slot.options:
-            raise Mismatch
-        if shape is None or shape == kind:
+        shape = slot.kind
+        if shape == kind:
             return
-        if not isinstance(shape, Shape):
+        if (slot.options is not None and kind not in slot.options) or not (shape is None or isinstance(shape, Shape)):
             raise Mismatch
+        slot.kind = kind
+        try:
+            self._assign_parts(shape, kind)
+        except Mismatch:
+            slot.kind = shape
+            raise
+
+    def _assign_parts(self, shape: Shape | None, kind: Kind) -> None:
         match shape, kind:
+            case None, _:
+                pass
             case ListShape(element=element), ListKind(element=inner):
                 self.unify(element, inner)
             case TupleShape(items=items), ListKind(element=inner):
@@ -220,6 +231,12 @@ class Unifier:
             case NilShape():
                 return None
         return slot.kind
+
+    def assume(self, inferred: Inferred, kind: Kind) -> None:
+        """Settles what nothing is known of."""
+        if isinstance(inferred, Slot):
+            slot = inferred.root()
+            slot.kind, slot.options = kind, None
 
     def _function_type(self, slot: Slot, branches: dict[str, tuple[Inferred, ...]]) -> Kind:
         candidates = [

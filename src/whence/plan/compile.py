@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from whence.lang.program import (
-    Aggregation,
     Anything,
     Apply,
     Atom,
@@ -20,6 +19,7 @@ from whence.lang.program import (
 )
 from whence.lang.tree import walk
 from whence.plan.delta_plans import delta_plans
+from whence.plan.extract_aggregates import AggregateSpec, extract_aggregates
 from whence.plan.steps import StratumPlan
 
 
@@ -35,8 +35,30 @@ class Plan:
 
 
 def compile_plan(program: Program) -> Plan:
+    """A plan under which as much as can be is maintained."""
+    program, specs = extract_aggregates(program, frozenset(_maintained(program)))
     program = project_negations(program)
-    return Plan(program, tuple(_plan_stratum(program, stratum) for stratum in program.strata))
+    return Plan(program, tuple(_plan_stratum(program, stratum, specs) for stratum in program.strata))
+
+
+def compile_recomputation(program: Program) -> Plan:
+    """A plan under which every stratum is evaluated anew when one of its inputs changes."""
+    strata = []
+    for stratum in program.strata:
+        rules = [rule for rule in program.rules if rule.head.relation in stratum.relations]
+        inputs = tuple(sorted(_reads(program, rules, frozenset(stratum.relations))))
+        strata.append(
+            StratumPlan(stratum.relations, stratum.recursive, False, "recomputation was asked for", inputs=inputs)
+        )
+    return Plan(program, tuple(strata))
+
+
+def _maintained(program: Program) -> Iterator[str]:
+    """The relations of strata that are maintained, or would be without their aggregates."""
+    for stratum in program.strata:
+        rules = [rule for rule in program.rules if rule.head.relation in stratum.relations]
+        if not _why_not_native(program, stratum, rules):
+            yield from stratum.relations
 
 
 def project_negations(program: Program) -> Program:
@@ -79,13 +101,17 @@ def _project(literal: Negation, relations: dict[str, Relation], projections: dic
     return Negation(Atom(name, tuple(atom.args[at] for at in kept), atom.span), literal.span)
 
 
-def _plan_stratum(program: Program, stratum: Stratum) -> StratumPlan:
+def _plan_stratum(program: Program, stratum: Stratum, specs: Mapping[str, AggregateSpec]) -> StratumPlan:
+    spec = specs.get(stratum.relations[0])
+    if spec is not None:
+        inputs = (spec.rows,) if spec.context is None else (spec.rows, spec.context)
+        return StratumPlan(stratum.relations, False, True, inputs=inputs, aggregate=spec)
     members = frozenset(stratum.relations)
     rules = [rule for rule in program.rules if rule.head.relation in members]
-    inputs = sorted(_reads(program, rules, members))
+    inputs = tuple(sorted(_reads(program, rules, members)))
     reason = _why_not_native(program, stratum, rules)
     if reason:
-        return StratumPlan(stratum.relations, stratum.recursive, False, reason, inputs=tuple(inputs))
+        return StratumPlan(stratum.relations, stratum.recursive, False, reason, inputs=inputs)
     plans = [plan for rule in rules for plan in delta_plans(rule, members)]
     return StratumPlan(
         stratum.relations,
@@ -93,7 +119,7 @@ def _plan_stratum(program: Program, stratum: Stratum) -> StratumPlan:
         True,
         deltas=tuple(plan for plan in plans if plan.scan is not None),
         statics=tuple(plan for plan in plans if plan.scan is None),
-        inputs=tuple(inputs),
+        inputs=inputs,
     )
 
 
@@ -122,8 +148,6 @@ def _why_not_native(program: Program, stratum: Stratum, rules: list[Rule]) -> st
             return f"{name} has subsumption"
     for rule in rules:
         for part in walk(rule):
-            if isinstance(part, Aggregation):
-                return f"rule {rule.name} has an aggregate"
             if isinstance(part, Generator):
                 return f"rule {rule.name} has a range"
             if isinstance(part, Apply) and part.functor == "autoinc":

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from whence.lang.program import Rule
 from whence.lang.types import Kind, Value
+from whence.plan.extract_aggregates import AggregateSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,3 +132,4 @@ class StratumPlan:
     # Rules without any atom: they derive the same at all times.
     statics: tuple[DeltaPlan, ...] = ()
     inputs: tuple[str, ...] = ()
+    aggregate: AggregateSpec | None = None

@@ -3,7 +3,8 @@
 Naive bottom-up evaluation over Python sets. It is slow on purpose: every other engine answers to it.
 """
 
+from whence.lang.calls import FunctionError
 from whence.reference.evaluate import Limits, RunawayError, evaluate
-from whence.reference.solve import EvaluationWarning, FunctionError
+from whence.reference.solve import EvaluationWarning
 
 __all__ = ["EvaluationWarning", "FunctionError", "Limits", "RunawayError", "evaluate"]
