@@ -94,6 +94,20 @@ def test_warnings_are_shown_unless_quiet(whence: Whence) -> None:
     assert quiet.stderr == ""
 
 
+def test_windows_and_lifetimes_have_no_effect_and_it_is_said(whence: Whence) -> None:
+    Path("path.dl").write_text(PATHS + ".window edge(time=1)\n.lifetime edge 2\n")
+    result = whence("eval", "path.dl", "-F", "facts", "-D", "out")
+    assert result.exit_code == 0
+    assert result.stderr == "".join(
+        f"path.dl:1:1: warning[W0905]: {directive} edge has no effect here: all facts are there at once\n"
+        "    1 | .decl edge(x: number, y: number)\n"
+        "        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^\n"
+        "  hint: it takes effect where updates are streamed\n"
+        for directive in (".window", ".lifetime")
+    )
+    assert Path("out/path.csv").read_text() == "1\t2\n1\t3\n2\t3\n"
+
+
 def test_an_ambiguous_result_file_gets_a_warning(whence: Whence) -> None:
     Path("tab.dl").write_text('.decl s(x: symbol)\ns("a\\tb").\n.output s\n')
     result = whence("eval", "tab.dl")

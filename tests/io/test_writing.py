@@ -40,10 +40,10 @@ def test_headers_and_delimiter(write: Write) -> None:
     assert write({(1, 2)}, "x: number, y: number", headers="true", delimiter="BOB") == "xBOBy\n1BOB2\n"
 
 
-def test_rfc4180_quotes_where_needed(write: Write) -> None:
-    rows = {("a b", None), ('say "hi"', (1, "x")), ("a,b", None), ("two\nlines", None)}
-    assert write(rows, "s: symbol, p: Pair", rfc4180="true") == (
-        'a b,nil\n"a,b",nil\n"say ""hi""","[1, x]"\n"two\nlines",nil\n'
+def test_rfc4180_quotes_everything_but_numbers(write: Write) -> None:
+    rows = {(1, "a b", None), (2, 'say "hi"', (1, "x")), (3, "a,b", None), (4, "two\nlines", None)}
+    assert write(rows, "n: number, s: symbol, p: Pair", rfc4180="true") == (
+        '1,"a b","nil"\n2,"say ""hi""","[1, x]"\n3,"a,b","nil"\n4,"two\nlines","nil"\n'
     )
 
 

@@ -9,6 +9,7 @@ import typer
 import whence
 from whence.cli.check import check
 from whence.cli.evaluate import evaluate
+from whence.cli.explain_plan import explain_plan
 from whence.cli.run import run
 
 EXAMPLES = """
@@ -32,6 +33,7 @@ app = typer.Typer(
 )
 app.command("check", rich_help_panel="Programs")(check)
 app.command("eval", rich_help_panel="Programs")(evaluate)
+app.command("explain-plan", rich_help_panel="Programs")(explain_plan)
 app.command("run", rich_help_panel="Programs")(run)
 
 

@@ -70,7 +70,7 @@ def evaluate(
     """
     limits = reference.Limits(max_rounds=max_rounds, max_tuples=max_tuples, timeout=timeout)
     folder = None if output == Path("-") else output
-    with _reported_errors(), _shown_warnings(quiet=quiet):
+    with reported_errors(), _shown_warnings(quiet=quiet):
         loaded = load_program(program, functions)
         if not quiet:
             for warning in (*loaded.warnings, *ignored_in_one_shot(loaded)):
@@ -121,7 +121,7 @@ def _telling(progress: Progress) -> Callable[[str, int, int], None]:
 
 
 @contextmanager
-def _reported_errors() -> Iterator[None]:
+def reported_errors() -> Iterator[None]:
     """What is wrong with the user's program or facts, as text and exit code."""
     try:
         yield

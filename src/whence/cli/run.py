@@ -23,7 +23,7 @@ from rich.table import Table
 
 import whence
 from whence import reference
-from whence.cli.evaluate import _read, _reported_errors, _shown_warnings
+from whence.cli.evaluate import _read, _shown_warnings, reported_errors
 from whence.cli.programs import STDIN, FunctionsOption, ProgramArgument, load_program
 from whence.cli.progress import Progress
 from whence.cli.terminal import counted, err, show_diagnostic
@@ -95,7 +95,7 @@ def run(
     silent = quiet or as_json
     # Nothing moves on the terminal while changes are printed to it.
     still = silent or (changes == STDOUT and sys.stdout.isatty())
-    with _reported_errors(), _shown_warnings(quiet=silent), _quiet_end(), _interrupts() as interrupt:
+    with reported_errors(), _shown_warnings(quiet=silent), _quiet_end(), _interrupts() as interrupt:
         loaded = load_program(program, functions)
         if not silent:
             for warning in loaded.warnings:
@@ -104,10 +104,11 @@ def run(
             given = {} if facts is None else _read(_with_present_inputs(loaded, facts), facts, progress)
             progress.text = "evaluating the initial state"
             limits = reference.Limits(max_tuples=max_tuples, timeout=timeout)
+            started = time.perf_counter()
             session = whence.Session(loaded, strategy=strategy, limits=limits)
             with _sink(changes) as sink:
                 views = _Views(session, sink, changes, epoch_size)
-                views.start(given)
+                views.start(given, since=started)
                 name = "<stdin>" if updates == STDIN else str(updates)
                 lines = records.read_lines(source, name, follow=follow, stopped=interrupt.is_set)
                 bury = _refusing(name) if strict else letters.add
@@ -143,11 +144,10 @@ class _Views:
         names = dict.fromkeys(transfer.relation for transfer in program.transfers_of("output"))
         self.outputs = [program.relations[name] for name in names]
 
-    def start(self, given: Mapping[str, set[Tuple]]) -> None:
+    def start(self, given: Mapping[str, set[Tuple]], since: float) -> None:
         """Epoch 0: the program's own facts and those given."""
-        started = time.perf_counter()
         self.session.apply(("+", name, row) for name, rows in given.items() for row in rows)
-        self.total += time.perf_counter() - started
+        self.total += time.perf_counter() - since
         self._write({}, {each.name: list(self.session.relation(each.name)) for each in self.outputs})
 
     def take(self, record: records.Applicable | None) -> None:
@@ -229,9 +229,6 @@ def _refusing(name: str) -> Callable[[records.DeadLetter], None]:
         raise FactError([f"{name}:{letter.line}: {letter.reason}"], hints=["without --strict the run goes on"])
 
     return refuse
-
-
-# -- files ------------------------------------------------------------------------------------------------------------
 
 
 def _refuse_clashes(read: Mapping[str, Path], written: Mapping[str, Path]) -> None:

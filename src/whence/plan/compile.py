@@ -104,8 +104,8 @@ def _project(literal: Negation, relations: dict[str, Relation], projections: dic
 def _plan_stratum(program: Program, stratum: Stratum, specs: Mapping[str, AggregateSpec]) -> StratumPlan:
     spec = specs.get(stratum.relations[0])
     if spec is not None:
-        inputs = (spec.rows,) if spec.context is None else (spec.rows, spec.context)
-        return StratumPlan(stratum.relations, False, True, inputs=inputs, aggregate=spec)
+        sources = (spec.rows,) if spec.context is None else (spec.rows, spec.context)
+        return StratumPlan(stratum.relations, False, True, inputs=sources, aggregate=spec)
     members = frozenset(stratum.relations)
     rules = [rule for rule in program.rules if rule.head.relation in members]
     inputs = tuple(sorted(_reads(program, rules, members)))

@@ -123,9 +123,7 @@ class LocalBackend:
         rows = self.tables[spec.rows]
         groups, matches = rows.index(tuple(range(spec.keys))).probe(keys, rows.small, GONE)
         values = None if spec.value_kind is None else rows.column(matches, rows.arity - 1)
-        words, defined = aggregate_groups(
-            spec.op, groups, values, len(keys), spec.value_kind, spec.kind, self.dictionary
-        )
+        words, defined = aggregate_groups(spec, groups, values, len(keys), self.dictionary)
         lines: Lines = np.empty((len(keys), spec.keys + 1), dtype=np.int64)
         lines[:, : spec.keys], lines[:, spec.keys] = keys, words
         return lines[defined]

@@ -9,18 +9,18 @@ from numpy.typing import NDArray
 
 from whence.backends.local.arrays import Ids
 from whence.backends.local.words import Dictionary, Words
-from whence.lang.types import NUMBER, UNSIGNED, Kind, Value
+from whence.lang.types import NUMBER, UNSIGNED, Value
+from whence.plan.extract_aggregates import AggregateSpec
 
 
 def aggregate_groups(
-    op: str, groups: Ids, values: Words | None, count: int, value_kind: Kind | None, kind: Kind, dictionary: Dictionary
+    spec: AggregateSpec, groups: Ids, values: Words | None, count: int, dictionary: Dictionary
 ) -> tuple[Words, NDArray[np.bool_]]:
     """For each of `count` groups its aggregate, and whether it has one. `groups` says which group each value is in, in order."""
+    op, value_kind, kind = spec.op, spec.value_kind, spec.kind
     sizes = np.bincount(groups, minlength=count)
-    if op == "count":
+    if values is None or value_kind is None:
         return dictionary.encode_column(sizes.tolist(), kind), np.ones(count, dtype=np.bool_)
-    assert values is not None
-    assert value_kind is not None
     defined = np.ones(count, dtype=np.bool_) if op == "sum" else sizes > 0
     if value_kind == NUMBER and op in ("sum", "min", "max"):
         return _reduce(op, values, sizes), defined

@@ -1,0 +1,114 @@
+"""Plans as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from whence.lang.program import Atom, Negation, Program
+from whence.lang.types import Variant
+from whence.plan.compile import Plan
+from whence.plan.extract_aggregates import AggregateSpec
+from whence.plan.steps import (
+    Build,
+    Check,
+    Compare,
+    Compute,
+    Constant,
+    DeltaPlan,
+    Join,
+    Operand,
+    Scan,
+    Slot,
+    Step,
+    StratumPlan,
+    TakeApart,
+)
+
+
+def describe_plan(plan: Plan) -> str:
+    """Strata in order; for each rule, what is done when one of its literals changes."""
+    lines: list[str] = []
+    for number, stratum in enumerate(plan.strata, 1):
+        lines += [*_stratum(number, stratum, plan.program), ""]
+    return "\n".join(lines)
+
+
+def _stratum(number: int, stratum: StratumPlan, program: Program) -> Iterator[str]:
+    names = ", ".join(stratum.relations)
+    if stratum.aggregate is not None:
+        yield f"stratum {number}: {names}, {_aggregate(stratum.aggregate)}"
+        return
+    if not stratum.native:
+        yield f"stratum {number}: {names}, evaluated anew when {' or '.join(stratum.inputs) or 'nothing'} changes"
+        yield f"  because: {stratum.why_not_native}"
+        return
+    rules = {plan.rule.name: plan.rule for plan in (*stratum.statics, *stratum.deltas)}
+    if not rules:
+        yield f"stratum {number}: {names}, from outside"
+        return
+    how = "recursive, by support counting with ranks" if stratum.recursive else "by counting derivations"
+    yield f"stratum {number}: {names}, {how}"
+    for rule in rules.values():
+        place = program.source.place(rule.span)
+        yield f"  rule {rule.name} ({place.file.name}:{place.line})"
+        for plan in (*stratum.statics, *stratum.deltas):
+            if plan.rule is rule:
+                yield from _delta(plan)
+
+
+def _aggregate(spec: AggregateSpec) -> str:
+    asked = "one group" if spec.context is None else f"a group for each row of {spec.context}"
+    return f"the {spec.op} of {spec.rows}: {asked}, aggregated again when its rows change"
+
+
+def _delta(plan: DeltaPlan) -> Iterator[str]:
+    if plan.scan is None:
+        yield "    from the start"
+    else:
+        literal = plan.rule.body[plan.position]
+        atom = literal.atom if isinstance(literal, Negation) else literal
+        assert isinstance(atom, Atom)
+        yield f"    when {'!' if plan.negated else ''}{plan.scan.relation} changes: {_scan(plan.scan)}"
+    for step in plan.steps:
+        yield f"      {_step(step)}"
+    yield f"      -> {plan.rule.head.relation}({', '.join(_operand(operand) for operand in plan.head)})"
+
+
+def _scan(scan: Scan) -> str:
+    tests = [f"column {column} = {_operand(constant)}" for column, constant in scan.equals]
+    tests += [f"column {one} = column {other}" for one, other in scan.same]
+    return f"{_columns(scan.binds)}{' where ' + ' and '.join(tests) if tests else ''}"
+
+
+def _columns(binds: tuple[tuple[int, int], ...]) -> str:
+    return "(" + ", ".join(f"${slot} = column {column}" for column, slot in binds) + ")"
+
+
+def _step(step: Step) -> str:
+    match step:
+        case Join(relation=relation, key=key, binds=binds):
+            by = ", ".join(f"column {column} = {_operand(operand)}" for column, operand in key)
+            return f"join {relation} {'by index on ' + by if by else 'with every row'} {_columns(binds)}"
+        case Check(relation=relation, args=args, present=present):
+            return f"{'if' if present else 'unless'} {relation}({', '.join(_operand(arg) for arg in args)})"
+        case Compare(op=op, left=left, right=right):
+            return f"if {_operand(left)} {op} {_operand(right)}"
+        case Compute(target=target, functor=functor, args=args):
+            return f"${target} = {functor}({', '.join(_operand(arg) for arg in args)})"
+        case Build(target=target, parts=parts, branch=branch):
+            name = "" if branch is None else f"${branch}"
+            return f"${target} = {name}[{', '.join(_operand(part) for part in parts)}]"
+        case TakeApart(source=source, parts=parts):
+            return f"[{', '.join(f'${part}' for part in parts)}] = {_operand(source)}"
+
+
+def _operand(operand: Operand) -> str:
+    match operand:
+        case Slot(number=number):
+            return f"${number}"
+        case Constant(value=str(text)):
+            return f'"{text}"'
+        case Constant(value=Variant(branch=branch)):
+            return f"${branch}(…)"
+        case Constant(value=value):
+            return str(value)
