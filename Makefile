@@ -9,7 +9,7 @@ UV_VERSION := 0.13.7
 
 .PHONY: help
 help:  ## list the targets
-	@awk -F ':.*##' '/^[a-z-]+:.*##/ { printf "%-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*##' '/^[a-z-]+:.*##/ { printf "%-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 .PHONY: setup
 setup: $(STAMP)  ## make .venv with the locked dependencies and Whence itself, editable
@@ -44,12 +44,16 @@ java:  ## make sure that a Java for Spark (17 or newer) is there
 	tools/ensure_java.sh
 
 .PHONY: run
-run: setup  ## evaluate the reachability example and print its views
+run: setup java  ## evaluate the reachability example and print its views
 	$(BIN)/whence eval examples/reachability/program.dl -F examples/reachability/facts -D -
 
 .PHONY: test
-test: setup lint  ## lint, then run every test
+test: setup java lint  ## lint, then run every test
 	$(BIN)/pytest
+
+.PHONY: test-long
+test-long: setup  ## random programs and updates against the reference evaluator, 20,000 of them
+	WHENCE_EXAMPLES=20000 $(BIN)/pytest tests/properties
 
 .PHONY: lint
 lint: setup  ## style, types and import order

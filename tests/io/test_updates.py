@@ -142,7 +142,7 @@ LINK = '{"op": "+", "relation": "link", "tuple": %s}'
         (LINK % '["a", "b"], "time": true', "time: true is not a finite number"),
         (LINK % '["a", "b"], "time": NaN', "time: NaN is not a finite number"),
         (LINK % '["a", "b"], "time": 1e999', "time: Infinity is not a finite number"),
-        (LINK % f'["a", "b"], "time": {10**70}', f"time: '{10**58}…' is not a finite number"),
+        (LINK % f'["a", "b"], "time": {10**400}', f"time: '{10**58}…' is not a finite number"),
     ],
 )
 def test_a_line_that_cannot_be_applied_is_a_dead_letter(line: str | bytes, reason: str) -> None:
@@ -161,7 +161,7 @@ def test_lines_are_counted_blank_ones_too_and_pauses_not() -> None:
     buried: list[DeadLetter] = []
     lines = [b'{"tick": 1}', b"", None, b"?", b'{"commit": true}', b"!"]
     assert list(parse_records(lines, SCHEMA, buried.append)) == [Tick(1.0), None, Commit()]
-    assert [(letter.line, letter.record) for letter in buried] == [(4, "?"), (6, "!")]
+    assert [(letter.line, letter.record) for letter in buried] == [(3, "?"), (5, "!")]
 
 
 # -- lines ------------------------------------------------------------------------------------------------------------

@@ -140,9 +140,8 @@ class _Views:
     total: float = 0.0
 
     def __post_init__(self) -> None:
-        program = self.session.program
-        names = dict.fromkeys(transfer.relation for transfer in program.transfers_of("output"))
-        self.outputs = [program.relations[name] for name in names]
+        names = dict.fromkeys(transfer.relation for transfer in self.session.program.transfers_of("output"))
+        self.outputs = [self.session.program.relations[name] for name in names]
 
     def start(self, given: Mapping[str, set[Tuple]], since: float) -> None:
         """Epoch 0: the program's own facts and those given."""

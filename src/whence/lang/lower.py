@@ -16,7 +16,7 @@ from whence.lang.diagnostics import (
     TypeConflict,
     UnboundVariable,
 )
-from whence.lang.functors import WORD, cast
+from whence.lang.functors import WORD, cast, to_signed, to_unsigned
 from whence.lang.infer import RuleInference
 from whence.lang.normalize import FlatAggregate, FlatLiteral, FlatRange, FlatRule
 from whence.lang.order import names_in, names_met, order_body
@@ -202,8 +202,8 @@ class _Lowering:
 
     def _cast(self, term: tree.Cast, inner: core.Term) -> core.Term:
         target = self.inference.kind_of(term)
-        if isinstance(inner, core.Const) and target in (NUMBER, UNSIGNED, FLOAT) and isinstance(term.term, tree.Number):
-            return self._number(term.term, target)
+        if isinstance(inner, core.Const) and isinstance(inner.value, int) and target in (NUMBER, UNSIGNED):
+            return core.Const(to_signed(inner.value) if target == NUMBER else to_unsigned(inner.value), target)
         if cast(inner.kind, target) is None and not self.inference.untyping:
             advice = conversion("…", inner.kind, target, self.inference.program.declarations.types)
             self.found.append(NotApplicable(term.span, functor=f"as(…, {target})", type=str(inner.kind), advice=advice))

@@ -22,7 +22,7 @@ from typing import NoReturn
 
 from whence.lang.program import Atom, Const, Program, Relation, Rule, Stratum, Subsumption
 from whence.lang.tree import walk
-from whence.lang.types import Tuple, Value
+from whence.lang.types import Tuple, Value, Variant
 from whence.reference.solve import Solver
 from whence.reference.tables import Table
 
@@ -211,9 +211,9 @@ class _Run:
             new[name] |= self._close(self.program.relations[name])
         return new
 
-    def _choice_order(self, derived: Derived) -> list[tuple[int, str]]:
-        """Which tuple a choice prefers: values written in the program first, in the order they are written."""
-        return [(self.written.get(value, len(self.written)), repr(value)) for value in derived[1]]
+    def _choice_order(self, derived: Derived) -> list[tuple[object, ...]]:
+        """Which tuple a choice prefers: values written in the program first, in the order they are written, then by value."""
+        return [(self.written.get(value, len(self.written)), _ordered(value)) for value in derived[1]]
 
     def _is_full(self, stratum: Stratum) -> bool:
         """Whether a relation has reached the size at which `.limitsize` ends the recursion."""
@@ -246,7 +246,9 @@ class _Run:
 
     def _converging(self, stratum: Stratum, rules: list[Rule]) -> None:
         base = {name: set(self.solver.tables[name].rows) for name in stratum.relations}
-        seen: set[int] = set()
+        # A state that comes back tells that there is no end: one earlier state is kept, of the last round whose number is
+        # a power of two (Brent).
+        earlier: dict[str, set[Tuple]] | None = None
         self.solver.non_negative_sums = True
         number = 0
         while True:
@@ -266,10 +268,10 @@ class _Run:
             after = {name: self.solver.tables[name].rows for name in stratum.relations}
             if after == before or self._is_full(stratum):
                 break
-            state = hash(tuple(frozenset(after[name]) for name in stratum.relations))
-            if state in seen:
+            if after == earlier:
                 self.guard.stop("because the recursion does not settle")
-            seen.add(state)
+            if number & (number - 1) == 0:
+                earlier = after
         self.solver.non_negative_sums = False
 
     def _subsume(self, name: str) -> None:
@@ -330,3 +332,16 @@ class StratumEvaluator:
     def evaluate(self, stratum: Stratum) -> None:
         """Completes the stratum's tables, which hold what was put in from outside."""
         _Run(self.program, self.solver, _Guard(self.program, self.solver, self.limits, None)).stratum(stratum)
+
+
+def _ordered(value: Value) -> tuple[object, ...]:
+    """Something to compare values of one kind by."""
+    match value:
+        case tuple():
+            return (1, *(_ordered(item) for item in value))
+        case Variant(branch=branch, args=args):
+            return (1, branch, *(_ordered(item) for item in args))
+        case None:
+            return (0,)
+        case _:
+            return (1, value)
