@@ -63,7 +63,9 @@ def summary(result: Result) -> dict[str, object]:
 
 
 def test_a_commit_ends_an_epoch_and_so_does_the_end_of_the_updates(whence: Whence) -> None:
-    write(update("+", "a", "b"), "", update("+", "b", "c"), COMMIT, update("-", "b", "c"), COMMIT, update("+", "b", "a"))
+    write(
+        update("+", "a", "b"), "", update("+", "b", "c"), COMMIT, update("-", "b", "c"), COMMIT, update("+", "b", "a")
+    )
     result = whence("run", "reach.dl", "--updates", "updates.jsonl", "--quiet")
     assert (result.exit_code, result.stderr) == (0, "")
     assert result.stdout == lines(
@@ -214,10 +216,14 @@ def test_strict_stops_at_the_first_bad_record_before_its_epoch(whence: Whence) -
 
 
 def test_the_summary_counts_what_happened(whence: Whence) -> None:
-    write(update("+", "a", "b"), update("+", "b", "c"), COMMIT, update("+", "a", "b"), update("-", "x", "y"), COMMIT, "?")
+    write(
+        update("+", "a", "b"), update("+", "b", "c"), COMMIT, update("+", "a", "b"), update("-", "x", "y"), COMMIT, "?"
+    )
     table = whence("run", "reach.dl", "--updates", "updates.jsonl").stderr
     rows = dict([part.strip() for part in line.split("│")[1:3]] for line in table.splitlines() if "│" in line)
-    times = [rows.pop(f"{name}") for name in ("time in total", "median of an epoch", "p99 of an epoch", "max of an epoch")]
+    times = [
+        rows.pop(f"{name}") for name in ("time in total", "median of an epoch", "p99 of an epoch", "max of an epoch")
+    ]
     assert all(text.endswith(" ms") for text in times)
     assert rows == {
         "epochs": "2",

@@ -128,7 +128,10 @@ LINK = '{"op": "+", "relation": "link", "tuple": %s}'
         (LINK % '["a", null]', "link(src: symbol, dst: symbol): dst: null is not a symbol"),
         (LINK % '{"src": "a"}', "link(src: symbol, dst: symbol): dst is missing"),
         (LINK % '{"src": "a", "dst": "b", "via": "c"}', "link(src: symbol, dst: symbol): there is no attribute via"),
-        ('{"op": "+", "relation": "cost", "tuple": ["a", ' + "9" * 400 + "]}", "cost: a number is too large for a float"),
+        (
+            '{"op": "+", "relation": "cost", "tuple": ["a", ' + "9" * 400 + "]}",
+            "cost: a number is too large for a float",
+        ),
         (
             '{"op": "+", "relation": "odd", "tuple": [1, -1, null, "$Unit"]}',
             "odd(n: number, u: unsigned, p: Pair, e: Expr): u: '-1' is not an unsigned number",

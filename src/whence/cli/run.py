@@ -24,7 +24,7 @@ from rich.table import Table
 import whence
 from whence import reference
 from whence.cli.evaluate import _read, _shown_warnings, reported_errors
-from whence.cli.programs import STDIN, FunctionsOption, ProgramArgument, load_program
+from whence.cli.programs import STDIN, FunctionsOption, ProgramArgument, _existing, load_program
 from whence.cli.progress import Progress
 from whence.cli.terminal import counted, err, show_diagnostic
 from whence.io import FactError
@@ -47,10 +47,7 @@ def run(
     program: ProgramArgument,
     *,
     updates: Annotated[
-        Path,
-        typer.Option(
-            metavar="FILE|-", help="JSON lines; - is the standard input.", exists=True, dir_okay=False, allow_dash=True
-        ),
+        Path, typer.Option(metavar="FILE|-", help="JSON lines; - is the standard input.", callback=_existing)
     ],
     facts: Annotated[
         Path | None,

@@ -82,7 +82,7 @@ class _RuleCheck:
         self.component = component
         self.directed = directed
         self.values: dict[str, Direction] = {}
-        self.bounds = {name for literal in _all_literals(rule.body) for name in _kept_non_negative(literal)}
+        self.bounds = frozenset(name for literal in rule.body for name in _kept_non_negative(literal))
         self._body(rule.body)
 
     def head_directions(self) -> Iterator[tuple[int, Direction]]:
@@ -108,7 +108,7 @@ class _RuleCheck:
                     for arg in args:
                         self._refuse_directed(arg, "is a bound of range", literal.span)
                 case Aggregation():
-                    self._aggregation(literal)
+                    self._aggregation(literal, seen)
             seen |= _names(literal)
 
     def _atom(self, atom: Atom, seen: set[str]) -> None:
@@ -151,7 +151,7 @@ class _RuleCheck:
                 f"the test {literal.op} on {_plain(name)} can turn false again as the recursion goes on", literal.span
             )
 
-    def _aggregation(self, literal: Aggregation) -> None:
+    def _aggregation(self, literal: Aggregation, seen: set[str]) -> None:
         recursive = any(
             isinstance(inner, Atom) and inner.relation in self.component
             for inner in _all_literals(sum(literal.bodies, ()))
@@ -161,8 +161,11 @@ class _RuleCheck:
                 raise NotMonotone(
                     f"{_plain(name)}, which changes as the recursion goes on, groups an aggregate", literal.span
                 )
+        bounds = self.bounds
         for body in literal.bodies:
+            self.bounds = bounds.union(name for inner in body for name in _kept_non_negative(inner))
             self._body(body)
+        self.bounds = bounds
         if not recursive:
             return
         if literal.op not in _OF_AGGREGATE:
@@ -185,7 +188,7 @@ class _RuleCheck:
                     f"a {literal.op} of a value that {inner.value} as the recursion goes on is not monotone",
                     literal.span,
                 )
-        if not isinstance(literal.target, Var):
+        if not isinstance(literal.target, Var) or literal.target.name in seen:
             raise NotMonotone(f"the result of {literal.op} is compared for equality", literal.span)
         self.values[literal.target.name] = direction
 

@@ -8,9 +8,10 @@ stable meaning of the program.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice, product
+from typing import NamedTuple
 
 from whence.lang.graph import components
 from whence.lang.program import (
@@ -47,33 +48,32 @@ def find_stages(
     candidates = [
         [at for at, each in enumerate(relations[name].fields) if each.kind in (NUMBER, UNSIGNED)] for name in component
     ]
-    differences = [(rule, _Differences(rule)) for rule in rules if isinstance(rule, Rule)]
+    reads = [(rule.head, list(_reads(rule.body, (), False))) for rule in rules if isinstance(rule, Rule)]
     for choice in islice(product(*candidates), MAX_CHOICES):
         columns = dict(zip(component, choice, strict=True))
-        groups = _order_inside_stage(columns, differences)
+        groups = _order_inside_stage(columns, reads)
         if groups is not None:
             return Stages(columns, groups)
     return None
 
 
 def _order_inside_stage(
-    columns: Mapping[str, int], rules: list[tuple[Rule, _Differences]]
+    columns: Mapping[str, int], rules: list[tuple[Atom, list[_Read]]]
 ) -> tuple[tuple[str, ...], ...] | None:
     same: dict[str, list[str]] = {name: [] for name in columns}
     strict: set[tuple[str, str]] = set()
-    for rule, differences in rules:
-        head = rule.head.args[columns[rule.head.relation]]
-        for literal in rule.body:
-            for atom, is_strict in _atoms(literal, False):
-                if atom.relation not in columns:
-                    continue
-                lead = differences.at_least(head, atom.args[columns[atom.relation]])
-                if lead is None or lead < 0:
-                    return None
-                if lead == 0:
-                    same[rule.head.relation].append(atom.relation)
-                    if is_strict:
-                        strict.add((rule.head.relation, atom.relation))
+    for head, reads in rules:
+        stage = head.args[columns[head.relation]]
+        for atom, is_strict, differences in reads:
+            if atom.relation not in columns:
+                continue
+            lead = differences.at_least(stage, atom.args[columns[atom.relation]])
+            if lead is None or lead < 0:
+                return None
+            if lead == 0:
+                same[head.relation].append(atom.relation)
+                if is_strict:
+                    strict.add((head.relation, atom.relation))
     groups = components(same)
     for group in groups:
         if any((head, body) in strict for head in group for body in group):
@@ -81,24 +81,35 @@ def _order_inside_stage(
     return tuple(groups)
 
 
-def _atoms(literal: Literal, strict: bool) -> Iterator[tuple[Atom, bool]]:
-    match literal:
-        case Atom():
-            yield literal, strict
-        case Negation(atom=atom):
-            yield atom, True
-        case Aggregation(bodies=bodies):
-            for body in bodies:
-                for inner in body:
-                    yield from ((atom, True) for atom, _ in _atoms(inner, True))
+class _Read(NamedTuple):
+    """An atom, whether it stands in a negation or an aggregate, and what holds where it is read."""
+
+    atom: Atom
+    strict: bool
+    differences: _Differences
+
+
+def _reads(body: tuple[Literal, ...], around: tuple[Comparison, ...], strict: bool) -> Iterator[_Read]:
+    comparisons = (*around, *(literal for literal in body if isinstance(literal, Comparison)))
+    differences = _Differences(comparisons)
+    for literal in body:
+        match literal:
+            case Atom():
+                yield _Read(literal, strict, differences)
+            case Negation(atom=atom):
+                yield _Read(atom, True, differences)
+            case Aggregation(bodies=bodies):
+                # What a comparison inside an aggregate says does not hold outside: the aggregate may be over nothing.
+                for inner in bodies:
+                    yield from _reads(inner, comparisons, True)
 
 
 class _Differences:
-    """What a rule's comparisons say about differences: `reach[x][y] = k` means x - y >= k."""
+    """What comparisons say about differences: `lower[x][y] = k` means x - y >= k."""
 
-    def __init__(self, rule: Rule) -> None:
+    def __init__(self, comparisons: Iterable[Comparison]) -> None:
         self.lower: dict[str, dict[str, int]] = {}
-        for literal in _comparisons(rule.body):
+        for literal in comparisons:
             left, right = linear(literal.left), linear(literal.right)
             if left is None or right is None:
                 continue
@@ -132,15 +143,6 @@ class _Differences:
             return a - b
         known = self.lower.get(x, {}).get(y)
         return None if known is None else known + a - b
-
-
-def _comparisons(body: tuple[Literal, ...]) -> Iterator[Comparison]:
-    for literal in body:
-        if isinstance(literal, Comparison):
-            yield literal
-        elif isinstance(literal, Aggregation):
-            for inner in literal.bodies:
-                yield from _comparisons(inner)
 
 
 def linear(term: Term) -> tuple[str, int] | None:

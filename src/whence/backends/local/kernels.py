@@ -69,17 +69,24 @@ def find_lines(slots: Any, lines: Any, small: Any, forbid: int, keys: Any, hashe
 
 
 @compiled
-def rehash(slots: Any, lines: Any, small: Any, used: int) -> None:
+def rehash(slots: Any, lines: Any, small: Any, used: int) -> int:
     """Fills an empty table with the rows that are there."""
-    mask, width = len(slots) - 1, lines.shape[1] - 2
+    mask, width, seen = len(slots) - 1, lines.shape[1] - 2, 0
     flags = 2 * width + 3
-    for row in range(used):
-        if small[row, flags] & FREE:
-            continue
-        slot = hash_of(lines, row, width) & mask
-        while slots[slot] != EMPTY:
-            slot = (slot + 1) & mask
-        slots[slot] = row
+    hashes = np.empty(BLOCK, dtype=np.int32)
+    for start in range(0, used, BLOCK):
+        count = min(BLOCK, used - start)
+        for ahead in range(count):
+            hashes[ahead] = hash_of(lines, start + ahead, width)
+            seen += slots[hashes[ahead] & mask]
+        for ahead in range(count):
+            if small[start + ahead, flags] & FREE:
+                continue
+            slot = hashes[ahead] & mask
+            while slots[slot] != EMPTY:
+                slot = (slot + 1) & mask
+            slots[slot] = start + ahead
+    return seen
 
 
 @compiled

@@ -200,14 +200,46 @@ def enumerate_heads(
                         break
                     slot = (slot + 1) & mask
                     found = np.int64(slots[slot])
-                depth += 1
-                starts[depth] = at
-                if found == -1:
-                    places[depth], ends[depth] = 0, 0
-                else:
-                    places[depth] = _words(addresses[index + 3])[found]
-                    ends[depth] = places[depth] + _halves(addresses[index + 4])[found]
+                first, last = np.int64(0), np.int64(0)
+                if found != -1:
+                    first = _words(addresses[index + 3])[found]
+                    last = first + _halves(addresses[index + 4])[found]
+                following = at + code[at + 1]
+                if code[following] != EMIT or written + last - first > capacity:
+                    depth += 1
+                    starts[depth], places[depth], ends[depth] = at, first, last
+                    going_back = True
+                    continue
+                # The last join: its rows become heads without going through the stack.
+                table = code[at + 2] * TABLE_WORDS
+                lines_of, width_of = _words(addresses[table]), addresses[table + 1]
+                small_of = _halves(addresses[table])
+                arena = _halves(addresses[index + 5])
+                forbid, recursive, binds, same_pairs = code[at + 4], code[at + 5], code[at + 7], code[at + 8]
+                bound = at + 9 + 2 * count
+                for place in range(first, last):
+                    base = np.int64(arena[place]) * width_of
+                    if forbid and small_of[2 * base + 2 * width_of - 1] & forbid:
+                        continue
+                    fits = True
+                    for pair in range(same_pairs):
+                        offset = bound + 2 * (binds + pair)
+                        fits = fits and lines_of[base + code[offset]] == lines_of[base + code[offset + 1]]
+                    if not fits:
+                        continue
+                    for bind in range(binds):
+                        registers[code[bound + 2 * bind + 1]] = lines_of[base + code[bound + 2 * bind]]
+                    for column in range(width):
+                        heads[written, column] = _value(code, following + 2 + 2 * column, registers)
+                    rank = ranks[depth]
+                    if recursive:
+                        rank = max(rank, small_of[2 * base + 2 * width_of - 2])
+                    head_ranks[written] = rank
+                    written += 1
                 going_back = True
+                if written == capacity:
+                    state[DEPTH], state[RESUME] = depth, 1
+                    return written
                 continue
             if op == CHECK:
                 table = code[at + 2] * TABLE_WORDS
