@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from whence.lang.diagnostics import AggregateCycle, Diagnostic, NegationCycle, RecursiveCounter
+from whence.lang.diagnostics import AggregateCycle, BadChoice, Diagnostic, NegationCycle, RecursiveCounter
 from whence.lang.graph import components
 from whence.lang.monotone import NotMonotone, check_monotone
 from whence.lang.program import Aggregation, Apply, Atom, Literal, Negation, Relation, Rule, Stratum, Subsumption
@@ -83,6 +83,7 @@ def _stratum(
             head = rule.head if isinstance(rule, Rule) else rule.dominated
             found.append(RecursiveCounter(rule.span, relation=head.relation))
     strict = [each for each in internal if each.strict]
+    _refuse_choices(component, rules, strict, relations, found)
     if not strict:
         return Stratum(component, recursive=True)
     stages = find_stages(component, rules, relations)
@@ -119,6 +120,23 @@ def _stratum(
             )
         )
     return Stratum(component, recursive=True, monotone=True)
+
+
+def _refuse_choices(
+    component: tuple[str, ...],
+    rules: list[Rule | Subsumption],
+    strict: list[Dependency],
+    relations: Mapping[str, Relation],
+    found: list[Diagnostic],
+) -> None:
+    """A choice, once made, stays; what subsumption and recursive aggregates derive may go again."""
+    aggregates = any(each.strict != "negation" for each in strict)
+    what = "subsumption" if any(isinstance(rule, Subsumption) for rule in rules) else "a recursive aggregate"
+    for name in component if aggregates or what == "subsumption" else ():
+        if relations[name].choices:
+            problem = f"the choice-domain of {name} does not go together with {what}"
+            advice = "choose in a relation that is derived from this one"
+            found.append(BadChoice(relations[name].span, problem=problem, advice=advice))
 
 
 def _unique(rules: Iterable[Rule | Subsumption]) -> list[Rule | Subsumption]:
