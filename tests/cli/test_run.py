@@ -231,7 +231,7 @@ def test_the_summary_counts_what_happened(whence: Whence) -> None:
         "no-ops": "2",
         "dead letters": "1 in reach.dead.jsonl",
         "changes": "+3 -0",
-        "reach": "3 tuples",
+        "tuples of reach": "3",
     }
 
 

@@ -91,6 +91,17 @@ def test_example_gives_its_expected_views(folder: Path, tmp_path: Path) -> None:
     assert program.read_text(encoding="utf-8").startswith(("// ", "-- ")), "the first line says what the example shows"
     assert f"[{folder.name}]({folder.name}/)" in (EXAMPLES / "README.md").read_text(encoding="utf-8")
     command = ["eval", str(program), "-F", str(folder / "facts"), "-D", str(tmp_path)]
+    if (folder / "updates.jsonl").exists():
+        changes = tmp_path / "changes.jsonl"
+        command = [
+            "run",
+            str(program),
+            "--updates",
+            str(folder / "updates.jsonl"),
+            "--changes",
+            str(changes),
+            "--quiet",
+        ]
     if (folder / "functions.py").exists():
         command += ["--functions", str(folder / "functions.py")]
     result = CliRunner().invoke(app, command)

@@ -101,6 +101,26 @@ def test_a_relation_may_be_fed_and_derived_at_once() -> None:
     assert session.apply([Update("-", "q", (1,))]).deleted["p"] == [(2,)]
 
 
+def test_an_aggregate_asked_for_by_the_recursion_itself_is_right() -> None:
+    text = ".decl point(x:number)\n.input point\n.output out\nout(0, 0).\n"
+    session = Session(load(text + "out(r + 1, n) :- out(r, _), r < 5, n = count : { point(x), x <= r }.\n"))
+    session.apply([Update("+", "point", (0,)), Update("+", "point", (2,))])
+    assert set(session.relation("out")) == {(0, 0), (1, 1), (2, 1), (3, 2), (4, 2), (5, 2)}
+    session.apply([Update("-", "point", (0,))])
+    assert set(session.relation("out")) == {(0, 0), (1, 0), (2, 0), (3, 1), (4, 1), (5, 1)}
+
+
+def test_an_atom_of_wildcards_counts_once_however_many_rows_there_are() -> None:
+    text = (
+        ".decl a(x:number)\n.decl b(x:number)\n.input a\n.input b\n.output both\n.decl both()\nboth() :- a(_), b(_).\n"
+    )
+    session = Session(load(text))
+    session.apply(Update("+", name, (at,)) for name in "ab" for at in range(100))
+    assert session.stats()["derivations"] == 201  # a hundred for each projection, and one
+    assert not session.apply([Update("-", "a", (0,))]).deleted.get("both")
+    assert session.apply(Update("-", "b", (at,)) for at in range(100)).deleted["both"] == [()]
+
+
 @pytest.mark.parametrize(
     ("update", "problem"),
     [

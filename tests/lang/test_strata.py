@@ -203,6 +203,10 @@ def test_monotone_aggregates_are_accepted(rules: str) -> None:
         ),
         (
             SHORTEST.replace("d + w", "w - d"),
+            "a min of a value that rises as the recursion goes on is not monotone",
+        ),
+        (
+            SHORTEST + "path(x, y, 0 - d) :- best(x, y, d).\n",
             "column 3 of path both rises and falls as the recursion goes on",
         ),
         (

@@ -10,6 +10,7 @@ busy(x, n) :- link(x, _), n = count : { reach(x, _) }, n > 1.
 dead(y) :- link(_, y), !link(y, _).
 .output busy, dead
 """
+# ruff: noqa: E501 - a plan as it is printed
 PLAN = """stratum 1: link, from outside
 
 stratum 2: link!0, by counting derivations

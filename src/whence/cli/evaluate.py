@@ -70,20 +70,20 @@ def evaluate(
     """
     limits = reference.Limits(max_rounds=max_rounds, max_tuples=max_tuples, timeout=timeout)
     folder = None if output == Path("-") else output
-    with reported_errors(), _shown_warnings(quiet=quiet):
+    with reported_errors(), shown_warnings(quiet=quiet):
         loaded = load_program(program, functions)
         if not quiet:
             for warning in (*loaded.warnings, *ignored_in_one_shot(loaded)):
                 show_diagnostic(err, warning, loaded.source)
         with Progress(err, "reading", quiet=quiet) as progress:
-            given = _read(loaded, facts, progress)
+            given = read_inputs(loaded, facts, progress)
             progress.text = f"evaluating with the {engine} engine"
             run = reference.evaluate if engine == Engine.REFERENCE else session.evaluate
             views = run(loaded, given, limits=limits, on_round=_telling(progress))
         _write(loaded, views, folder, quiet=quiet)
 
 
-def _read(program: Program, folder: Path, progress: Progress) -> dict[str, set[Tuple]]:
+def read_inputs(program: Program, folder: Path, progress: Progress) -> dict[str, set[Tuple]]:
     given: dict[str, set[Tuple]] = {}
     failed = False
     for transfer in program.transfers_of("input"):
@@ -146,7 +146,7 @@ def reported_errors() -> Iterator[None]:
 
 
 @contextmanager
-def _shown_warnings(*, quiet: bool) -> Iterator[None]:
+def shown_warnings(*, quiet: bool) -> Iterator[None]:
     def show_warning(message: Warning | str, *_: object, **__: object) -> None:
         if not quiet:
             show(err, f"warning: {message}")

@@ -15,7 +15,7 @@ from whence.lang.program import Program
 from whence.lang.transfers import check_transfers
 
 
-def _existing(path: Path) -> Path:
+def existing_file(path: Path) -> Path:
     # A pipe is as good as a file.
     if path != STDIN and (path.is_dir() or not path.exists()):
         raise typer.BadParameter(f"there is no file {path}")
@@ -28,7 +28,7 @@ ProgramArgument = Annotated[
     typer.Argument(
         metavar="PROGRAM",
         help="A Datalog program (.dl) or a SQL file (.sql); - reads Datalog from the standard input.",
-        callback=_existing,
+        callback=existing_file,
     ),
 ]
 FunctionsOption = Annotated[

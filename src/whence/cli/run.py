@@ -23,10 +23,10 @@ from rich.table import Table
 
 import whence
 from whence import reference
-from whence.cli.evaluate import _read, _shown_warnings, reported_errors
-from whence.cli.programs import STDIN, FunctionsOption, ProgramArgument, _existing, load_program
+from whence.cli.evaluate import read_inputs, reported_errors, shown_warnings
+from whence.cli.programs import STDIN, FunctionsOption, ProgramArgument, existing_file, load_program
 from whence.cli.progress import Progress
-from whence.cli.terminal import counted, err, show_diagnostic
+from whence.cli.terminal import err, show_diagnostic
 from whence.io import FactError
 from whence.io import updates as records
 from whence.lang.program import Program, Transfer
@@ -47,7 +47,7 @@ def run(
     program: ProgramArgument,
     *,
     updates: Annotated[
-        Path, typer.Option(metavar="FILE|-", help="JSON lines; - is the standard input.", callback=_existing)
+        Path, typer.Option(metavar="FILE|-", help="JSON lines; - is the standard input.", callback=existing_file)
     ],
     facts: Annotated[
         Path | None,
@@ -92,13 +92,13 @@ def run(
     silent = quiet or as_json
     # Nothing moves on the terminal while changes are printed to it.
     still = silent or (changes == STDOUT and sys.stdout.isatty())
-    with reported_errors(), _shown_warnings(quiet=silent), _quiet_end(), _interrupts() as interrupt:
+    with reported_errors(), shown_warnings(quiet=silent), _quiet_end(), _interrupts() as interrupt:
         loaded = load_program(program, functions)
         if not silent:
             for warning in loaded.warnings:
                 show_diagnostic(err, warning, loaded.source)
         with Progress(err, "reading", quiet=still) as progress, _source(updates) as source:
-            given = {} if facts is None else _read(_with_present_inputs(loaded, facts), facts, progress)
+            given = {} if facts is None else read_inputs(_with_present_inputs(loaded, facts), facts, progress)
             progress.text = "evaluating the initial state"
             limits = reference.Limits(max_tuples=max_tuples, timeout=timeout)
             started = time.perf_counter()
@@ -292,5 +292,5 @@ def _table(views: _Views, letters: records.DeadLetterFile) -> Table:
     for name, seconds in views.seconds().items():
         table.add_row("time in total" if name == "total" else f"{name} of an epoch", f"{seconds * 1000:,.2f} ms")
     for name, size in views.sizes.items():
-        table.add_row(name, counted(size, "tuple"))
+        table.add_row(f"tuples of {name}", f"{size:,}")
     return table

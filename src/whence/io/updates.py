@@ -25,6 +25,7 @@ from whence.lang.program import Program, Relation
 from whence.lang.transfers import Options
 from whence.lang.types import Tuple, Types
 
+_READABLE = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 POLL = 0.2
 IDLE = 1.0
 _PORTION = 1 << 16
@@ -283,7 +284,7 @@ def reported_writing(path: Path) -> Iterator[None]:
 
 def _line(record: dict[str, Json]) -> bytes:
     try:
-        return f"{json.dumps(record, ensure_ascii=False, allow_nan=False)}\n".encode()
+        return f"{_READABLE.encode(record)}\n".encode()
     except UnicodeEncodeError:
         # Half of a surrogate pair has no UTF-8 form, but it has an escape.
         return f"{json.dumps(record, allow_nan=False)}\n".encode()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field, replace
@@ -24,12 +25,13 @@ from whence.lang.diagnostics import (
 from whence.lang.functors import SIGNATURES
 from whence.lang.program import Relation, Transfer, Window
 from whence.lang.tree import Span
-from whence.lang.types import PRIMITIVES, AdtKind, Field, Kind, ListKind, RecordKind, Types
+from whence.lang.types import FLOAT, NUMBER, PRIMITIVES, SYMBOL, AdtKind, Field, Kind, ListKind, RecordKind, Types
 
 # Comparing a name with thousands of others takes a while: only the first unknown names are.
 MAX_SUGGESTIONS = 20
 MAX_CHAIN = 100
 _STEERING = frozenset({"inline", "no_inline", "magic", "no_magic", "brie", "btree", "btree_delete", "overridable"})
+_ANNOTATED = {int: NUMBER, float: FLOAT, str: SYMBOL, "int": NUMBER, "float": FLOAT, "str": SYMBOL}
 _DIRECTIVE_QUALIFIERS = frozenset({"input", "output", "printsize"})
 
 
@@ -39,6 +41,16 @@ class Functor:
 
     params: tuple[Kind, ...]
     result: Kind
+
+
+def annotated(function: Callable[..., object]) -> Functor | None:
+    """The kinds of a function annotated with int, float and str."""
+    signature = inspect.signature(function)
+    params = [_ANNOTATED.get(each.annotation) for each in signature.parameters.values()]
+    result = _ANNOTATED.get(signature.return_annotation)
+    if result is None or None in params:
+        return None
+    return Functor(tuple(param for param in params if param), result)
 
 
 @dataclass

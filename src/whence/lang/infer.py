@@ -5,13 +5,12 @@ Kinds are unified over whole programs, so that a relation's columns follow from 
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 
 from whence.lang import tree
-from whence.lang.declare import Declarations, Functor, suggest
+from whence.lang.declare import Declarations, Functor, annotated, suggest
 from whence.lang.describe import (
     Sides,
     Where,
@@ -42,7 +41,6 @@ from whence.lang.program import Relation
 from whence.lang.tree import Span
 from whence.lang.types import (
     FLOAT,
-    NUMBER,
     SYMBOL,
     UNSIGNED,
     AdtKind,
@@ -57,7 +55,6 @@ from whence.lang.unify import Inferred, ListShape, Mismatch, NilShape, Slot, Ter
 _ELSEWHERE = frozenset(
     "sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh log exp sqrt abs floor ceil round".split()
 )
-ANNOTATED = {int: NUMBER, float: FLOAT, str: SYMBOL, "int": NUMBER, "float": FLOAT, "str": SYMBOL}
 
 
 @dataclass
@@ -401,7 +398,7 @@ class RuleInference:
         function = self.program.functions.get(call.name)
         if function is None:
             return None
-        functor = _annotated(function)
+        functor = annotated(function)
         if functor is None:
             self.program.found.append(
                 UnknownFunctor(
@@ -505,13 +502,3 @@ def _fits(signature: Signature, count: int) -> bool:
 
 def _not_applicable(span: Span, functor: str, kind: object, allowed: frozenset[Primitive]) -> NotApplicable:
     return NotApplicable(span, functor=functor, type=str(kind), advice=f"it takes {listed(accepted(allowed))}")
-
-
-def _annotated(function: Callable[..., object]) -> Functor | None:
-    """The kinds of a function annotated with int, float and str."""
-    signature = inspect.signature(function)
-    params = [ANNOTATED.get(each.annotation) for each in signature.parameters.values()]
-    result = ANNOTATED.get(signature.return_annotation)
-    if result is None or None in params:
-        return None
-    return Functor(tuple(param for param in params if param), result)

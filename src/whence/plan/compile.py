@@ -6,15 +6,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from whence.lang.program import (
+    Aggregation,
     Anything,
     Apply,
     Atom,
     Generator,
+    Literal,
     Negation,
     Program,
     Relation,
     Rule,
     Stratum,
+    Term,
     Var,
 )
 from whence.lang.tree import walk
@@ -37,7 +40,7 @@ class Plan:
 def compile_plan(program: Program) -> Plan:
     """A plan under which as much as can be is maintained."""
     program, specs = extract_aggregates(program, frozenset(_maintained(program)))
-    program = project_negations(program)
+    program = project_wildcards(program)
     return Plan(program, tuple(_plan_stratum(program, stratum, specs) for stratum in program.strata))
 
 
@@ -61,44 +64,62 @@ def _maintained(program: Program) -> Iterator[str]:
             yield from stratum.relations
 
 
-def project_negations(program: Program) -> Program:
-    """Gives each negated atom with wildcards a relation of its own that holds the columns that matter.
+def project_wildcards(program: Program) -> Program:
+    """Gives atoms that only ask whether some row is there a relation of their own that holds the columns that matter.
 
-    `!e(_, x)` asks whether any row has x: the helper relation counts them, so that a change is seen when the first comes and
-    when the last goes.
+    These are negated atoms with wildcards, and positive ones with nothing else. `!e(_, x)` asks whether any row has x: the
+    helper relation counts them, so that a change is seen when the first comes and when the last goes, and a rule with
+    `e(_, _)` does not have as many derivations as e has rows.
     """
-    relations: dict[str, Relation] = dict(program.relations)
-    projections: dict[str, tuple[str, Rule]] = {}
+    stratum_of = {name: stratum.relations for stratum in program.strata for name in stratum.relations}
+    projection = _Projection(dict(program.relations))
     rules = []
     for rule in program.rules:
-        body = []
+        body: list[Literal] = []
         for literal in rule.body:
-            if isinstance(literal, Negation) and any(isinstance(arg, Anything) for arg in literal.atom.args):
-                literal = _project(literal, relations, projections)  # noqa: PLW2901
-            body.append(literal)
+            match literal:
+                case Negation(atom=atom) if any(isinstance(arg, Anything) for arg in atom.args):
+                    body.append(Negation(projection.of(atom), literal.span))
+                case Atom(relation=relation, args=args) if (
+                    _asks_nothing(args) and relation not in stratum_of[rule.head.relation]
+                ):
+                    body.append(projection.of(literal))
+                case _:
+                    body.append(literal)
         rules.append(replace(rule, body=tuple(body)))
-    if not projections:
-        return program
     strata: list[Stratum] = []
     for stratum in program.strata:
         strata.append(stratum)
-        strata += [Stratum((name,)) for name, (source, _) in projections.items() if source in stratum.relations]
-    rules += [rule for _, rule in projections.values()]
-    return replace(program, relations=relations, rules=tuple(rules), strata=tuple(strata))
+        strata += [Stratum((name,)) for name, (source, _) in projection.made.items() if source in stratum.relations]
+    rules += [rule for _, rule in projection.made.values()]
+    return replace(program, relations=projection.relations, rules=tuple(rules), strata=tuple(strata))
 
 
-def _project(literal: Negation, relations: dict[str, Relation], projections: dict[str, tuple[str, Rule]]) -> Negation:
-    atom = literal.atom
-    kept = [at for at, arg in enumerate(atom.args) if not isinstance(arg, Anything)]
-    name = f"{atom.relation}!{','.join(str(at) for at in kept)}"
-    if name not in projections:
-        fields = tuple(relations[atom.relation].fields[at] for at in kept)
-        relations[name] = Relation(name, fields, atom.span)
-        variables = [Var(f"c{at}", each.kind) for at, each in enumerate(relations[atom.relation].fields)]
-        args = tuple(variables[at] if at in kept else Anything(variables[at].kind) for at in range(len(variables)))
-        head = Atom(name, tuple(variables[at] for at in kept), atom.span)
-        projections[name] = (atom.relation, Rule(f"{name}#1", head, (Atom(atom.relation, args, atom.span),), atom.span))
-    return Negation(Atom(name, tuple(atom.args[at] for at in kept), atom.span), literal.span)
+def _asks_nothing(args: tuple[Term, ...]) -> bool:
+    return bool(args) and all(isinstance(arg, Anything) for arg in args)
+
+
+class _Projection:
+    """Relations that hold some columns of others, made as they are asked for: name to source and rule."""
+
+    def __init__(self, relations: dict[str, Relation]) -> None:
+        self.relations = relations
+        self.made: dict[str, tuple[str, Rule]] = {}
+
+    def of(self, atom: Atom) -> Atom:
+        kept = [at for at, arg in enumerate(atom.args) if not isinstance(arg, Anything)]
+        name = f"{atom.relation}!{','.join(str(at) for at in kept)}"
+        if name not in self.made:
+            fields = self.relations[atom.relation].fields
+            variables = [Var(f"c{at}", each.kind) for at, each in enumerate(fields)]
+            args = tuple(each if at in kept else Anything(each.kind) for at, each in enumerate(variables))
+            head = Atom(name, tuple(variables[at] for at in kept), atom.span)
+            self.relations[name] = Relation(name, tuple(fields[at] for at in kept), atom.span)
+            self.made[name] = (
+                atom.relation,
+                Rule(f"{name}#1", head, (Atom(atom.relation, args, atom.span),), atom.span),
+            )
+        return Atom(name, tuple(atom.args[at] for at in kept), atom.span)
 
 
 def _plan_stratum(program: Program, stratum: Stratum, specs: Mapping[str, AggregateSpec]) -> StratumPlan:
@@ -147,9 +168,17 @@ def _why_not_native(program: Program, stratum: Stratum, rules: list[Rule]) -> st
         if any(each.dominated.relation == name for each in program.subsumptions):
             return f"{name} has subsumption"
     for rule in rules:
+        if _aggregates_inside_recursion(rule, stratum):
+            return f"rule {rule.name} asks for an aggregate inside the recursion"
         for part in walk(rule):
             if isinstance(part, Generator):
                 return f"rule {rule.name} has a range"
             if isinstance(part, Apply) and part.functor == "autoinc":
                 return f"rule {rule.name} has autoinc()"
     return ""
+
+
+def _aggregates_inside_recursion(rule: Rule, stratum: Stratum) -> bool:
+    """Whether what an aggregate of the rule is asked for depends on the stratum itself."""
+    has_aggregate = any(isinstance(literal, Aggregation) for literal in rule.body)
+    return has_aggregate and any(isinstance(each, Atom) and each.relation in stratum.relations for each in rule.body)
