@@ -90,9 +90,8 @@ class _Expander:
         if len(self.found) > problems:
             self.lost.add(init.name)
         statements = self.expand(contents, f"{prefix}{init.name}.", inner, depth + 1)
-        relations = {name for each in statements if isinstance(each, tree.RelationDecl) for name in each.names}
-        types = {each.name for each in statements if isinstance(each, tree.TypeDecl)}
-        return [_prefix_names(statement, relations, types, f"{init.name}.") for statement in statements]
+        names = _Names.of(statements)
+        return [_prefix_names(statement, names, f"{init.name}.") for statement in statements]
 
     def _contents(
         self, ref: tree.TypeRef, scope: Mapping[str, _Template], active: frozenset[str]
@@ -192,21 +191,43 @@ def _substitute(node: N, values: Mapping[str, tree.TypeRef]) -> N:
     return rebuild(node, change)
 
 
-def _prefix_names(statement: tree.Statement, relations: set[str], types: set[str], prefix: str) -> tree.Statement:
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """What an instance declares."""
+
+    relations: frozenset[str]
+    types: frozenset[str]
+    branches: frozenset[str]
+
+    @classmethod
+    def of(cls, statements: Iterable[tree.Statement]) -> _Names:
+        declarations = [each for each in statements if isinstance(each, tree.RelationDecl | tree.TypeDecl)]
+        return cls(
+            frozenset(name for each in declarations if isinstance(each, tree.RelationDecl) for name in each.names),
+            frozenset(each.name for each in declarations if isinstance(each, tree.TypeDecl)),
+            frozenset(
+                part.name for each in declarations for part in tree.walk(each) if isinstance(part, tree.BranchDecl)
+            ),
+        )
+
+
+def _prefix_names(statement: tree.Statement, names: _Names, prefix: str) -> tree.Statement:
     """The statement with each name that the instance declares prefixed."""
 
     def relation_name(name: str) -> str:
-        return prefix + name if name in relations else name
+        return prefix + name if name in names.relations else name
 
     def type_name(name: str) -> str:
-        return prefix + name if name in types else name
+        return prefix + name if name in names.types else name
 
     def change(part: object) -> object:
         match part:
-            case tree.RelationDecl(names=names):
-                return replace(part, names=tuple(relation_name(name) for name in names))
+            case tree.RelationDecl(names=declared):
+                return replace(part, names=tuple(relation_name(name) for name in declared))
             case tree.TypeDecl(name=name):
                 return replace(part, name=type_name(name))
+            case tree.BranchDecl(name=name) | tree.Branch(name=name) if name in names.branches:
+                return replace(part, name=prefix + name)
             case _:
                 return _rename_uses(part, relation_name, type_name)
 

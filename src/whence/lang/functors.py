@@ -211,10 +211,15 @@ def _last(items: tuple[Value, ...]) -> Value:
 
 
 def solutions_of_range(start: int | float, end: int | float, step: int | float | None = None) -> Iterator[int | float]:
-    """`range(start, end[, step])`: from start towards end, which is left out; without a step, by one towards it."""
+    """`range(start, end[, step])`: from start towards end, which is left out; without a step, by one towards it.
+
+    As in Souffle, a step of 0 gives the start alone.
+    """
     if step is None:
         step = -1 if start > end else 1
     if step == 0:
+        if start != end:
+            yield start
         return
     at, count = start, 0
     while (at < end) if step > 0 else (at > end):

@@ -53,7 +53,8 @@ from whence.lang.unify import Inferred, ListShape, Mismatch, NilShape, Slot, Ter
 
 # Functions that other languages have: never meant as function terms.
 _ELSEWHERE = frozenset(
-    "sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh log exp sqrt abs floor ceil round".split()
+    "sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh log exp sqrt abs floor ceil round "
+    "recursive_iteration_cnt".split()
 )
 
 

@@ -6,6 +6,7 @@ import gc
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Set
 from contextlib import contextmanager
+from itertools import groupby
 from pathlib import Path
 
 from whence.lang import tree
@@ -190,12 +191,13 @@ class _Errors:
 def _warn_unused(declarations: Declarations, rules: list[FlatRule], errors: _Errors, diagnostics: Diagnostics) -> None:
     read: set[str] = {transfer.relation for transfer in declarations.transfers if transfer.kind != "input"}
     filled: set[str] = {transfer.relation for transfer in declarations.transfers if transfer.kind == "input"}
-    for rule in rules:
-        filled.add(rule.head.relation)
-        if rule.body:
-            single = _single_variables(rule, read)
+    for span, split in groupby(rules, key=lambda rule: rule.span):  # what one rule was split into stands together
+        parts = list(split)
+        filled.update(rule.head.relation for rule in parts)
+        if parts[0].body:
+            single = _single_variables(parts, read)
             # What occurs once beside an error may be part of it.
-            diagnostics.found += [] if errors.touch(rule.span) else single
+            diagnostics.found += [] if errors.touch(span) else single
     for name, relation in declarations.relations.items():
         if declarations.is_lost(name):
             continue
@@ -218,16 +220,17 @@ def ignored_in_one_shot(program: Program) -> list[Diagnostic]:
     ]
 
 
-def _single_variables(rule: FlatRule, read: set[str]) -> list[Diagnostic]:
-    """Warnings about variables that occur once; `read` takes the relations that the body reads."""
-    once: dict[str, Span | None] = {}
-    for part in (*tree.walk(rule.head.args), *tree.walk(rule.body)):
-        if isinstance(part, tree.Variable):
-            once[part.name] = None if part.name in once else part.span
-        elif isinstance(part, tree.Atom):
-            read.add(part.relation)
+def _single_variables(rules: list[FlatRule], read: set[str]) -> list[Diagnostic]:
+    """Warnings about variables that occur once in a rule, given what it was split into; `read` takes the relations read."""
+    places: dict[str, set[Span]] = {}
+    for rule in rules:
+        for part in (*tree.walk(rule.head.args), *tree.walk(rule.body)):
+            if isinstance(part, tree.Variable):
+                places.setdefault(part.name, set()).add(part.span)
+            elif isinstance(part, tree.Atom):
+                read.add(part.relation)
     return [
-        UnusedVariable(span, name=name)
-        for name, span in once.items()
-        if span is not None and name[0] != "_" and "#" not in name
+        UnusedVariable(*spans, name=name)
+        for name, spans in places.items()
+        if len(spans) == 1 and name[0] != "_" and "#" not in name
     ]

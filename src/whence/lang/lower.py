@@ -204,6 +204,8 @@ class _Lowering:
         target = self.inference.kind_of(term)
         if isinstance(inner, core.Const) and isinstance(inner.value, int) and target in (NUMBER, UNSIGNED):
             return core.Const(to_signed(inner.value) if target == NUMBER else to_unsigned(inner.value), target)
+        if isinstance(term.term, tree.Number) and term.term.suffix == "" and target == FLOAT:
+            return core.Const(float(term.term.value), FLOAT)
         if cast(inner.kind, target) is None and not self.inference.untyping:
             advice = conversion("…", inner.kind, target, self.inference.program.declarations.types)
             self.found.append(NotApplicable(term.span, functor=f"as(…, {target})", type=str(inner.kind), advice=advice))

@@ -59,6 +59,10 @@ class Macro:
     body: tuple[str, ...]
 
 
+# Souffle's: numbers have 64 bits.
+PREDEFINED = {"RAM_DOMAIN_SIZE": Macro(None, ("64",))}
+
+
 class _Token(NamedTuple):
     text: str
     hidden: frozenset[str]
@@ -98,7 +102,7 @@ class Macros:
     """The macros defined so far."""
 
     def __init__(self) -> None:
-        self.defined: dict[str, Macro] = {}
+        self.defined: dict[str, Macro] = dict(PREDEFINED)
         self._left = _LARGEST
 
     def define(self, line: str) -> None:

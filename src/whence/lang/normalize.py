@@ -15,13 +15,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import count, product
 from math import prod
-from typing import Any
+from typing import Any, TypeVar
 
 from whence.lang import tree
 from whence.lang.diagnostics import Diagnostic, TooManyAlternatives
 from whence.lang.rewrite import rebuild
 from whence.lang.tree import Span
 
+T = TypeVar("T")
 MAX_ALTERNATIVES = 1000
 _NEGATED = {
     "=": "!=",
@@ -78,9 +79,10 @@ def normalize(module: tree.Module, lost: set[str], found: list[Diagnostic]) -> l
             else:
                 rules += _flatten(statement, None, names, lost, found)
         elif isinstance(statement, tree.Subsumption):
-            body = (statement.dominated, statement.dominating, *((statement.body,) if statement.body else ()))
-            whole = tree.Rule((statement.dominated,), tree.And(body), statement.name, None, statement.span)
-            rules += _flatten(whole, statement.dominating, names, lost, found)
+            dominated, dominating = _name_wildcards((statement.dominated, statement.dominating), "_#")
+            body = (dominated, dominating, *((statement.body,) if statement.body else ()))
+            whole = tree.Rule((dominated,), tree.And(body), statement.name, None, statement.span)
+            rules += _flatten(whole, dominating, names, lost, found)
     return rules
 
 
@@ -267,12 +269,17 @@ def _count_rows(body: list[FlatLiteral], row: str) -> list[FlatLiteral]:
     atoms = [literal for literal in body if isinstance(literal, tree.Atom)]
     if len(atoms) != 1 or any(isinstance(literal, FlatAggregate | FlatRange) for literal in body):
         return body
+    return [_name_wildcards(literal, f"{row}.") if literal is atoms[0] else literal for literal in body]
+
+
+def _name_wildcards(node: T, prefix: str) -> T:
+    """The node with a variable for each wildcard."""
     position = count(1)
 
     def name_wildcard(part: Any) -> Any:
-        return tree.Variable(f"{row}.{next(position)}", part.span) if isinstance(part, tree.Wildcard) else part
+        return tree.Variable(f"{prefix}{next(position)}", part.span) if isinstance(part, tree.Wildcard) else part
 
-    return [rebuild(literal, name_wildcard) if literal is atoms[0] else literal for literal in body]
+    return rebuild(node, name_wildcard)
 
 
 # -- scopes of aggregates ---------------------------------------------------------------------------------------------

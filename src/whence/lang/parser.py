@@ -126,13 +126,12 @@ def _beyond_depth(statement: tree.Statement) -> Span | None:
 
 # -- syntax errors ----------------------------------------------------------------------------------------------------
 
-_UNSUPPORTED = {
-    ".lattice": ("a lattice (.lattice)", "recursive min and max aggregates cover most of their uses"),
-    "debug_delta": ("debug_delta", "changes of every relation come out of the maintenance of views"),
-    "recursive_iteration_cnt": ("recursive_iteration_cnt", "keep the round in an argument of the relation"),
-    "@[": ("an annotation @[…]", "remove it"),
-    "@![": ("an annotation @![…]", "remove it"),
-}
+# What is left out, found where the parser stops; @ is also the beginning of a location.
+_UNSUPPORTED = (
+    (r"\.lattice\b", "a lattice (.lattice)", "recursive min and max aggregates cover most of their uses"),
+    (r"=\s*debug_delta\b", "debug_delta", "changes of every relation come out of the maintenance of views"),
+    (r"@!?\[|(?<=@)!?\[", "an annotation @[…]", "remove it"),
+)
 
 _READABLE = {
     "IDENT": "a name",
@@ -165,15 +164,28 @@ def _error_offset(error: UnexpectedInput, text: str) -> int:
     return len(text) if at is None else min(at, len(text))
 
 
+def _meant(text: str, at: int) -> str | None:
+    """What to write for something that other languages have, if that is what stands at the place of an error."""
+    if re.search(r"\bnot[ \t]+\Z", text[max(0, at - 8) : at]):
+        return "'!' for a negation: !r(x)"
+    if text[max(0, at - 1) : at + 1] == "<>":
+        return "'!=' for inequality"
+    return 'a string in double quotes: "x"' if text.startswith("'", at) else None
+
+
 def _diagnose(error: UnexpectedInput, at: int, text: str) -> Diagnostic:
-    for prefix, (feature, advice) in _UNSUPPORTED.items():
-        if text.startswith(prefix, at):
-            return Unsupported(Span(at, at + len(prefix)), feature=feature, advice=advice)
+    for pattern, feature, advice in _UNSUPPORTED:
+        if unsupported := re.compile(pattern).match(text, at):
+            return Unsupported(Span(*unsupported.span()), feature=feature, advice=advice)
     word = _WORD.match(text, at)
+    terminals = error.allowed if isinstance(error, UnexpectedCharacters) else getattr(error, "accepts", None)
+    if word is not None and word[0] in _directives() and "DOT" in (terminals or ()):
+        return UnexpectedText(
+            Span(at, word.end()), found=f"'{word[0]}'", expected="'.' at the end of the rule before it"
+        )
     if word is not None and (close := get_close_matches(word[0], _directives(), 1, 0.75)):
         return UnexpectedText(Span(at, word.end()), found=f"'{word[0]}'", expected=close[0])
-    terminals = error.allowed if isinstance(error, UnexpectedCharacters) else getattr(error, "accepts", None)
-    expected = _expected(set(terminals or ()))
+    expected = _meant(text, at) or _expected(set(terminals or ()))
     if word is None:
         return UnexpectedText(Span(max(0, at - 1), at), found="end of the program", expected=expected)
     found = word[0] if len(word[0]) <= 30 else word[0][:27] + "…"
@@ -237,7 +249,8 @@ def _statement_around(text: str, at: int) -> tuple[int, int]:
                 break
             start, is_directive = match.end(), False
         elif match["directive"]:
-            if match.start() > at:
+            # A directive that comes as a surprise stands behind a rule without its full stop.
+            if match.start() > at or (match.end() > at and not is_directive and text[start : match.start()].strip()):
                 end = match.start()
                 break
             start, is_directive = match.start(), True

@@ -12,7 +12,7 @@ from pathlib import Path, PurePath
 
 from whence.lang.conditions import Conditions, condition_holds
 from whence.lang.diagnostics import BadPreprocessorLine, Diagnostic, MissingInclude
-from whence.lang.macros import COMMENT, LEXEMES, NAME, STRING, Macros, Refused, refuse_unterminated
+from whence.lang.macros import COMMENT, LEXEMES, NAME, PREDEFINED, STRING, Macros, Refused, refuse_unterminated
 from whence.lang.source import File, Segment, Source
 from whence.lang.tree import Span
 
@@ -31,7 +31,7 @@ _DEEPEST = 64
 def preprocess(text: str, name: str, folder: Path | None) -> tuple[Source, list[Diagnostic]]:
     """`folder` is where `text` was read from; without one, nothing can be included."""
     # A line break in front lets the pattern look at every line's start in the same way.
-    if _PLAIN.fullmatch("\n" + text):
+    if _PLAIN.fullmatch("\n" + text) and not any(name in text for name in PREDEFINED):
         return Source.of(text, name), []
     run = _Run()
     path = None if folder is None else folder / PurePath(name).name

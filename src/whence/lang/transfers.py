@@ -151,6 +151,10 @@ class _Given:
 
     def columns(self) -> tuple[int, ...] | None:
         text = self.transfer.params.get("columns")
+        if text is not None and self.transfer.kind != "input":
+            self.complain(
+                f"columns has no meaning for .{self.transfer.kind}", "derive a relation with the columns wanted"
+            )
         if text is None:
             return None
         parts = text.split(":")
