@@ -223,14 +223,17 @@ def ignored_in_one_shot(program: Program) -> list[Diagnostic]:
 def _single_variables(rules: list[FlatRule], read: set[str]) -> list[Diagnostic]:
     """Warnings about variables that occur once in a rule, given what it was split into; `read` takes the relations read."""
     places: dict[str, set[Span]] = {}
+    repeated: set[str] = set()
     for rule in rules:
+        here: set[str] = set()
         for part in (*tree.walk(rule.head.args), *tree.walk(rule.body)):
             if isinstance(part, tree.Variable):
                 places.setdefault(part.name, set()).add(part.span)
+                (repeated if part.name in here else here).add(part.name)
             elif isinstance(part, tree.Atom):
                 read.add(part.relation)
     return [
         UnusedVariable(*spans, name=name)
         for name, spans in places.items()
-        if len(spans) == 1 and name[0] != "_" and "#" not in name
+        if len(spans) == 1 and name not in repeated and name[0] != "_" and "#" not in name
     ]
