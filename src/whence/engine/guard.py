@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from whence.lang.program import Program, Rule
 from whence.lang.types import Tuple
-from whence.reference import Limits, RunawayError
+from whence.reference.limits import Limits, OnRound, RunawayError, runaway
 
 
 @dataclass
@@ -17,7 +17,7 @@ class Guard:
 
     program: Program
     limits: Limits
-    on_round: Callable[[str, int, int], None] | None = None
+    on_round: OnRound | None = None
     started: float = field(default_factory=time.monotonic)
     rule: Rule | None = None
     sample: Callable[[], Tuple] | None = None
@@ -39,10 +39,4 @@ class Guard:
     def _stop(self, when: str) -> None:
         if self.rule is None or self.sample is None:
             raise RunawayError(f"stopped {when}")
-        place = self.program.source.place(self.rule.span)
-        shown = ", ".join(repr(value) if isinstance(value, str) else str(value) for value in self.sample())
-        raise RunawayError(
-            f"stopped {when}: rule {self.rule.name} ({place.file.name}:{place.line}) keeps deriving, "
-            f"most recently {self.rule.head.relation}({shown})\n"
-            "  hint: bound what the rule counts up (x < 100), or raise --max-rounds, --max-tuples or --timeout"
-        )
+        raise runaway(self.program, self.rule, self.sample(), when)

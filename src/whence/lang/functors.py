@@ -204,6 +204,31 @@ def matches(pattern: str, text: str) -> bool:
     return compiled.fullmatch(text) is not None
 
 
+def holds(op: str, left: Value, right: Value) -> bool:
+    """Whether a comparison other than `=` is true."""
+    match op:
+        case "!=":
+            return left != right
+        case "<":
+            return left < right  # type: ignore[operator]
+        case "<=":
+            return left <= right  # type: ignore[operator]
+        case ">":
+            return left > right  # type: ignore[operator]
+        case ">=":
+            return left >= right  # type: ignore[operator]
+        case "match":
+            return matches(left, right)  # type: ignore[arg-type]
+        case "!match":
+            return not matches(left, right)  # type: ignore[arg-type]
+        case "contains":
+            return left in right  # type: ignore[operator]
+        case "!contains":
+            return left not in right  # type: ignore[operator]
+        case _:
+            raise AssertionError(op)
+
+
 def _last(items: tuple[Value, ...]) -> Value:
     if not items:
         raise Undefined("an empty list has no last item")

@@ -4,7 +4,8 @@ Naive bottom-up evaluation over Python sets. It is slow on purpose: every other 
 """
 
 from whence.lang.calls import FunctionError
-from whence.reference.evaluate import Limits, RunawayError, evaluate
+from whence.reference.evaluate import evaluate
+from whence.reference.limits import Limits, RunawayError
 from whence.reference.solve import EvaluationWarning
 
 __all__ = ["EvaluationWarning", "FunctionError", "Limits", "RunawayError", "evaluate"]

@@ -6,13 +6,13 @@ every possible way. A functor without a value (`Undefined`) makes the literal it
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from whence.lang.aggregates import combine
 from whence.lang.calls import FunctionError, checked_call
-from whence.lang.functors import Undefined, cast, implementation, matches, solutions_of_range, to_signed, to_unsigned
+from whence.lang.functors import Undefined, cast, holds, implementation, solutions_of_range
 from whence.lang.order import names_in
 from whence.lang.program import (
     Aggregation,
@@ -32,7 +32,7 @@ from whence.lang.program import (
     Term,
     Var,
 )
-from whence.lang.types import FLOAT, NUMBER, AdtKind, Kind, Tuple, Value, Variant
+from whence.lang.types import AdtKind, Kind, Tuple, Value, Variant
 from whence.reference.tables import Table
 
 Environment = Mapping[str, Value]
@@ -307,55 +307,3 @@ def _has_wildcard(term: Term) -> bool:
             return any(_has_wildcard(part) for part in (*items, rest))
         case _:
             return False
-
-
-def holds(op: str, left: Value, right: Value) -> bool:
-    match op:
-        case "!=":
-            return left != right
-        case "<":
-            return left < right  # type: ignore[operator]
-        case "<=":
-            return left <= right  # type: ignore[operator]
-        case ">":
-            return left > right  # type: ignore[operator]
-        case ">=":
-            return left >= right  # type: ignore[operator]
-        case "match":
-            return matches(left, right)  # type: ignore[arg-type]
-        case "!match":
-            return not matches(left, right)  # type: ignore[arg-type]
-        case "contains":
-            return left in right  # type: ignore[operator]
-        case "!contains":
-            return left not in right  # type: ignore[operator]
-        case _:
-            raise AssertionError(op)
-
-
-def combine(op: str, values: list[Value], kind: Kind) -> Value:
-    """The aggregate of values; `min`, `max` and `mean` of nothing are None. Float sums do not depend on order."""
-    numbers: list[int | float] = values  # type: ignore[assignment]
-    match op:
-        case "count":
-            return float(len(numbers)) if kind == FLOAT else len(numbers)
-        case "sum" if kind == FLOAT:
-            return _float_sum(numbers, 1)
-        case "sum":
-            return to_signed(sum(numbers)) if kind == NUMBER else to_unsigned(sum(numbers))  # type: ignore[arg-type]
-        case "min" | "max":
-            return (min if op == "min" else max)(numbers, default=None)
-        case "mean":
-            return _float_sum(numbers, len(numbers)) if numbers else None
-        case _:
-            raise AssertionError(op)
-
-
-def _float_sum(numbers: list[int | float], share: int) -> float:
-    """The exact sum, divided and rounded."""
-    try:
-        return math.fsum(numbers) / share
-    except OverflowError:  # on the way, or at the end
-        return math.fsum(number * 2.0**-64 for number in numbers) / share * 2.0**64
-    except ValueError:
-        raise Undefined("the sum of inf and -inf is not a number") from None

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numpy.typing import NDArray
 
 from whence.backends.local.arrays import Ids
 from whence.backends.local.words import Dictionary, Words
-from whence.lang.types import NUMBER, UNSIGNED, Value
+from whence.lang.aggregates import combine
+from whence.lang.functors import Undefined
+from whence.lang.types import NUMBER, SYMBOL, UNSIGNED, Value
 from whence.plan.extract_aggregates import AggregateSpec
 
 
@@ -28,7 +28,15 @@ def aggregate_groups(
         return _reduce(op, values.view(np.uint64), sizes).view(np.int64), defined
     decoded = dictionary.decode_column(values, value_kind)
     ends = np.cumsum(sizes).tolist()
-    results = [_combine(op, decoded[end - size : end]) for end, size in zip(ends, sizes.tolist(), strict=True)]
+    placeholder: Value = "" if kind == SYMBOL else 0.0
+    results: list[Value] = []
+    for group, (end, size) in enumerate(zip(ends, sizes.tolist(), strict=True)):
+        try:
+            result = combine(op, decoded[end - size : end], kind)
+        except Undefined:
+            result = None
+        defined[group] = result is not None
+        results.append(placeholder if result is None else result)
     return dictionary.encode_column(results, kind), defined
 
 
@@ -41,19 +49,3 @@ def _reduce(op: str, values: NDArray[np.int64] | NDArray[np.uint64], sizes: NDAr
         ufunc = {"sum": np.add, "min": np.minimum, "max": np.maximum}[op]
         result[filled] = ufunc.reduceat(values, starts)
     return result  # type: ignore[return-value]
-
-
-def _combine(op: str, values: list[Value]) -> Value:
-    """As the reference evaluator combines them; what an empty group gives is not looked at, but for a sum of floats."""
-    numbers: list[float] = values  # type: ignore[assignment]
-    match op:
-        case "sum":
-            return math.fsum(numbers)
-        case "mean":
-            return math.fsum(numbers) / len(numbers) if numbers else 0.0
-        case "min":
-            return min(numbers, default=0.0)
-        case "max":
-            return max(numbers, default=0.0)
-        case _:
-            raise AssertionError(op)

@@ -1,0 +1,39 @@
+"""The aggregates: their meaning on Python values."""
+
+from __future__ import annotations
+
+import math
+
+from whence.lang.functors import Undefined, to_signed, to_unsigned
+from whence.lang.types import FLOAT, NUMBER, Kind, Value
+
+
+def combine(op: str, values: list[Value], kind: Kind) -> Value:
+    """The aggregate of values; `min`, `max` and `mean` of nothing are None. Float sums do not depend on order."""
+    numbers: list[int | float] = values  # type: ignore[assignment]
+    match op:
+        case "count":
+            return float(len(numbers)) if kind == FLOAT else len(numbers)
+        case "sum" if kind == FLOAT:
+            return _float_sum(numbers, 1)
+        case "sum":
+            return to_signed(sum(numbers)) if kind == NUMBER else to_unsigned(sum(numbers))  # type: ignore[arg-type]
+        case "min" | "max":
+            return (min if op == "min" else max)(numbers, default=None)
+        case "mean":
+            return _float_sum(numbers, len(numbers)) if numbers else None
+        case _:
+            raise AssertionError(op)
+
+
+def _float_sum(numbers: list[int | float], share: int) -> float:
+    """The exact sum, divided and rounded."""
+    infinite = {number for number in numbers if math.isinf(number)}
+    if len(infinite) > 1:
+        raise Undefined("the sum of inf and -inf is not a number")
+    if infinite:
+        return infinite.pop()
+    try:
+        return math.fsum(numbers) / share
+    except OverflowError:  # on the way, or at the end
+        return math.fsum(number * 2.0**-64 for number in numbers) / share * 2.0**64
