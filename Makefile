@@ -62,6 +62,10 @@ lint: setup  ## style, types and import order
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 
+.PHONY: bench
+bench: setup  ## how long programs of 5,000 rules take to parse and to check
+	$(BIN)/python bench/load_rules.py
+
 .PHONY: format
 format: setup  ## rewrite the sources in the house style
 	$(BIN)/ruff check --fix-only
