@@ -14,6 +14,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from enum import Enum
 
+from whence.lang.describe import plain
+from whence.lang.order import names_in
 from whence.lang.program import (
     Aggregation,
     Apply,
@@ -120,7 +122,7 @@ class _RuleCheck:
             elif isinstance(arg, Var):
                 if arg.name in seen or arg.name in here:
                     raise NotMonotone(
-                        f"{_plain(arg.name)}, which {direction.value} as the recursion goes on, is joined on", atom.span
+                        f"{plain(arg.name)}, which {direction.value} as the recursion goes on, is joined on", atom.span
                     )
                 self.values[arg.name] = direction
             elif _term_names(arg) or isinstance(arg, Const | Apply | Make | Cons):
@@ -148,7 +150,7 @@ class _RuleCheck:
         if left not in (None, wanted) or right not in (None, wanted.flipped()):
             name = next(iter(_term_names(literal.left) | _term_names(literal.right)), "it")
             raise NotMonotone(
-                f"the test {literal.op} on {_plain(name)} can turn false again as the recursion goes on", literal.span
+                f"the test {literal.op} on {plain(name)} can turn false again as the recursion goes on", literal.span
             )
 
     def _aggregation(self, literal: Aggregation, seen: set[str]) -> None:
@@ -159,7 +161,7 @@ class _RuleCheck:
         for name in literal.outer:
             if name in self.values:
                 raise NotMonotone(
-                    f"{_plain(name)}, which changes as the recursion goes on, groups an aggregate", literal.span
+                    f"{plain(name)}, which changes as the recursion goes on, groups an aggregate", literal.span
                 )
         bounds = self.bounds
         for body in literal.bodies:
@@ -178,7 +180,7 @@ class _RuleCheck:
             for name in literal.locals:
                 if name in self.values:
                     raise NotMonotone(
-                        f"{literal.op} counts rows with {_plain(name)}, a value that changes as the recursion goes on",
+                        f"{literal.op} counts rows with {plain(name)}, a value that changes as the recursion goes on",
                         literal.span,
                     )
         elif literal.value is not None:
@@ -224,8 +226,8 @@ class _RuleCheck:
                 if direction is None and not self._is_non_negative(arg):
                     name = next(iter(_term_names(arg)), "the factor")
                     raise NotMonotone(
-                        f"multiplying by {_plain(name)} is monotone only if it is not negative: "
-                        f"add {_plain(name)} >= 0 to the rule",
+                        f"multiplying by {plain(name)} is monotone only if it is not negative: "
+                        f"add {plain(name)} >= 0 to the rule",
                         span,
                     )
             if len(present) == 1 and None not in directions:
@@ -250,7 +252,7 @@ class _RuleCheck:
         for name in _term_names(term):
             if name in self.values:
                 raise NotMonotone(
-                    f"{_plain(name)}, which {self.values[name].value} as the recursion goes on, {how}", span
+                    f"{plain(name)}, which {self.values[name].value} as the recursion goes on, {how}", span
                 )
 
 
@@ -276,15 +278,7 @@ def _all_literals(body: tuple[Literal, ...]) -> Iterator[Literal]:
 
 
 def _term_names(term: Term) -> set[str]:
-    match term:
-        case Var(name=name):
-            return {name}
-        case Apply(args=args) | Make(args=args):
-            return {name for arg in args for name in _term_names(arg)}
-        case Cons(items=items, rest=rest):
-            return {name for part in (*items, rest) for name in _term_names(part)}
-        case _:
-            return set()
+    return set(names_in(term))
 
 
 def _names(literal: Literal) -> set[str]:
@@ -297,7 +291,3 @@ def _names(literal: Literal) -> set[str]:
             return _term_names(target)
         case _:
             return set()
-
-
-def _plain(name: str) -> str:
-    return name.partition("#")[0]
