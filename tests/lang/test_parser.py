@@ -4,9 +4,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.lang.programs import originals
 
+from whence.lang import parser
 from whence.lang.diagnostics import Diagnostics, render
-from whence.lang.parser import MAX_DEPTH, parse
+from whence.lang.parser import MAX_DEPTH, MAX_SYNTAX_ERRORS, parse
 from whence.lang.source import Source
 
 
@@ -33,6 +35,26 @@ def test_a_broken_statement_of_a_component_leaves_the_component() -> None:
     parsed = parse(Source.of(".comp C {\n  a(1).\n  b(.\n  c(3).\n}\n.init x = C"))
     assert len(parsed.errors) == 1
     assert len(parsed.module.statements) == 2
+
+
+def test_the_statements_around_broken_ones_are_read_in_order() -> None:
+    text = "".join(f"a{at}(1).\n" + (f"b{at}(.\n" if at % 3 == 0 else "") for at in range(12))
+    parsed = parse(Source.of(text))
+    assert [statement.heads[0].relation for statement in parsed.module.statements] == [f"a{at}" for at in range(12)]  # type: ignore[union-attr]
+    assert [each.span.start for each in parsed.errors] == [text.index(f"b{at}(.") + 3 for at in range(0, 12, 3)]
+
+
+def test_only_the_first_errors_of_many_are_reported() -> None:
+    assert len(parse(Source.of("a(.\n" * 100)).errors) == MAX_SYNTAX_ERRORS
+
+
+def test_our_loop_reads_what_lark_reads() -> None:
+    for text in originals():
+        parser._builder.begin(text)
+        found = parser._machine().run(text)
+        if found is not None:
+            parser._builder.begin(text)
+            assert parser._parser().parse(text) == found
 
 
 # -- depth ------------------------------------------------------------------------------------------------------------

@@ -272,6 +272,9 @@ class Signature:
     result: Place
     variadic: bool = False
 
+    def fits(self, count: int) -> bool:
+        return count == len(self.params) or (self.variadic and count > len(self.params))
+
     def arity(self) -> str:
         count = len(self.params)
         plural = "argument" if count == 1 else "arguments"

@@ -83,9 +83,8 @@ class Inference:
         for statement in module.statements:
             if isinstance(statement, tree.Directive) and statement.kind == "input":
                 for name in statement.relations:
-                    if name not in known:
-                        for atom in _body_atoms(rules, name):
-                            self._introduce(atom)
+                    for atom in _body_atoms(rules, name) if name not in known else ():
+                        self._introduce(atom)
 
     def _introduce(self, atom: tree.Atom) -> None:
         if atom.relation in self.columns:
@@ -365,14 +364,14 @@ class RuleInference:
         signatures = SIGNATURES.get(call.name)
         if signatures is None:
             return self._function_term(call)
-        fitting = [each for each in signatures if _fits(each, len(call.args))]
-        if not fitting:
+        fitting = next((each for each in signatures if each.fits(len(call.args))), None)
+        if fitting is None:
             self._report_arity(call.span, call.name, signatures, len(call.args))
             for arg in call.args:
                 self._visit(arg)
             result = signatures[0].result
             return result if isinstance(result, Primitive) else Slot()
-        return self._apply(call, fitting[0])
+        return self._apply(call, fitting)
 
     def _apply(self, call: tree.Call, signature: Signature) -> Inferred:
         shared: dict[frozenset[Primitive], Slot] = {}
@@ -495,10 +494,6 @@ class RuleInference:
         expected = listed(each.arity() for each in signatures)
         advice = f"write {listed(written(name, each) for each in signatures)}"
         self.program.found.append(WrongArity(span, what=name, expected=expected, found=str(count), advice=advice))
-
-
-def _fits(signature: Signature, count: int) -> bool:
-    return count == len(signature.params) or (signature.variadic and count > len(signature.params))
 
 
 def _not_applicable(span: Span, functor: str, kind: object, allowed: frozenset[Primitive]) -> NotApplicable:

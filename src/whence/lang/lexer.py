@@ -8,7 +8,7 @@ twice the cost, and large generated programs spend most of their loading time he
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from lark import Token, UnexpectedCharacters
@@ -47,8 +47,10 @@ class WordLexer(Lexer):
         self._words |= {"_": "WILDCARD"} | dict.fromkeys(_AGGREGATES, "AGG_OP")
 
     def lex(self, lexer_state: LexerState, parser_state: Any) -> Iterator[Token]:
-        text: str = lexer_state.text.text
-        states, stack = parser_state.parse_conf.states, parser_state.state_stack
+        return self.tokens(lexer_state.text.text, parser_state.parse_conf.states, parser_state.state_stack)
+
+    def tokens(self, text: str, states: Mapping[int, Mapping[str, Any]], stack: Sequence[int]) -> Iterator[Token]:
+        """The tokens of a text, while the parser moves from state to state on the stack."""
         match_at, words, marks = _TOKENS.match, self._words, self._marks
         at, end = 0, len(text)
         while at < end:
@@ -80,6 +82,6 @@ class WordLexer(Lexer):
             yield token
 
 
-def _unexpected(text: str, at: int, state: dict[str, Any]) -> UnexpectedCharacters:
+def _unexpected(text: str, at: int, state: Mapping[str, Any]) -> UnexpectedCharacters:
     accepted = {name for name in state if name.isupper()}
     return UnexpectedCharacters(text, at, 0, 0, allowed=accepted)  # type: ignore[no-untyped-call]

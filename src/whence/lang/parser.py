@@ -25,6 +25,7 @@ from whence.lang.build import TreeBuilder
 from whence.lang.describe import listed
 from whence.lang.diagnostics import Diagnostic, TooDeep, UnexpectedText, Unsupported
 from whence.lang.lexer import WordLexer
+from whence.lang.machine import Machine
 from whence.lang.source import Source
 from whence.lang.tree import Span
 
@@ -39,6 +40,11 @@ _parsing = Lock()
 def _parser() -> Lark:
     grammar = resources.files("whence.lang").joinpath("grammar.lark").read_text(encoding="utf-8")
     return Lark(grammar, parser="lalr", lexer=WordLexer, transformer=_builder, cache=_tables_file(grammar) or False)
+
+
+@cache
+def _machine() -> Machine:
+    return Machine(_parser())
 
 
 def _tables_file(grammar: str) -> str | None:
@@ -69,9 +75,9 @@ def parse(source: Source) -> Parsed:
     errors: list[Diagnostic] = []
     lost: set[str] = set()
     with _parsing:
-        module, text = _recovering(source.text, errors, lost)
+        read, text = _recovering(source.text, errors, lost)
     statements: list[tree.Statement] = []
-    for statement in module.statements:
+    for statement in read:
         too_deep = _beyond_depth(statement)
         if too_deep is None:
             statements.append(statement)
@@ -81,24 +87,50 @@ def parse(source: Source) -> Parsed:
     return Parsed(tree.Module(tuple(statements)), errors, frozenset(lost))
 
 
-def _recovering(text: str, errors: list[Diagnostic], lost: set[str]) -> tuple[tree.Module, str]:
-    """The tree of all statements but the broken ones, and the text without those."""
+def _recovering(text: str, errors: list[Diagnostic], lost: set[str]) -> tuple[list[tree.Statement], str]:
+    """All statements but the broken ones, and the text without those."""
+    statements: list[tree.Statement] = []
+    begin = 0
     while True:
-        _builder.begin(text)
-        try:
-            module = _parser().parse(text)
-        except UnexpectedInput as error:
-            at = _error_offset(error, text)
-            errors.append(_diagnose(error, at, text))
-            start, end = _statement_around(text, at)
-            if not text[start:end].strip() or len(errors) >= MAX_SYNTAX_ERRORS:
-                start, end = 0, len(text)
-            lost.update(_NAME.findall(text, start, end))
-            text = text[:start] + re.sub(r"[^\n]", " ", text[start:end]) + text[end:]
-        else:
-            assert isinstance(module, tree.Module)
-            errors += _builder.found
-            return module, text
+        module = _read(text, begin, len(text), errors)
+        if module is not None:
+            return [*statements, *module.statements], text
+        error = _failure(_blank(text, 0, begin))
+        at = _error_offset(error, text)
+        errors.append(_diagnose(error, at, text))
+        start, end = _statement_around(text, at)
+        start = max(start, begin)
+        if not text[start:end].strip() or len(errors) >= MAX_SYNTAX_ERRORS:
+            start, end = begin, len(text)
+        lost.update(_NAME.findall(text, start, end))
+        # What comes before needs no second look, unless it is the first half of a component.
+        before = _read(text, begin, start, errors)
+        text = _blank(text, start, end)
+        if before is not None:
+            statements += before.statements
+            begin = end
+
+
+def _read(text: str, start: int, end: int, errors: list[Diagnostic]) -> tree.Module | None:
+    """The statements of a part of the text, or None if it has a syntax error."""
+    part = _blank(text[:end], 0, start)
+    _builder.begin(part)
+    module: tree.Module | None = _machine().run(part)
+    if module is not None:
+        errors += _builder.found
+    return module
+
+
+def _blank(text: str, start: int, end: int) -> str:
+    return text[:start] + re.sub(r"[^\n]", " ", text[start:end]) + text[end:] if end > start else text
+
+
+def _failure(text: str) -> UnexpectedInput:
+    try:
+        _parser().parse(text)
+    except UnexpectedInput as error:
+        return error
+    raise AssertionError("Lark accepts what its tables do not")
 
 
 def names_in(source: Source) -> frozenset[str]:
