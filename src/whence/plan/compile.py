@@ -22,6 +22,7 @@ from whence.lang.program import (
 from whence.lang.tree import walk
 from whence.plan.delta_plans import delta_plans
 from whence.plan.extract_aggregates import AggregateSpec, extract_aggregates, is_extractable
+from whence.plan.self_support import why_values_may_rest
 from whence.plan.steps import StratumPlan
 
 
@@ -38,9 +39,14 @@ class Plan:
 
 def compile_plan(program: Program) -> Plan:
     """A plan under which as much as can be is maintained."""
-    program, specs = extract_aggregates(program, frozenset(_maintained(program)))
-    program = project_wildcards(program)
-    return Plan(program, tuple(_plan_stratum(program, stratum, specs) for stratum in program.strata))
+    reasons = dict(_reasons_to_recompute(program))
+    extracted, specs = extract_aggregates(program, frozenset(program.relations) - frozenset(reasons))
+    resting = dict(_resting_values(extracted, specs))
+    if resting:
+        reasons |= resting
+        extracted, specs = extract_aggregates(program, frozenset(program.relations) - frozenset(reasons))
+    planned = project_wildcards(extracted)
+    return Plan(planned, tuple(_plan_stratum(planned, stratum, specs, reasons) for stratum in planned.strata))
 
 
 def compile_recomputation(program: Program) -> Plan:
@@ -55,12 +61,23 @@ def compile_recomputation(program: Program) -> Plan:
     return Plan(program, tuple(strata))
 
 
-def _maintained(program: Program) -> Iterator[str]:
-    """The relations of strata that are maintained, or would be without their aggregates."""
+def _reasons_to_recompute(program: Program) -> Iterator[tuple[str, str]]:
+    """Relations of strata that are evaluated anew when an input changes, and why."""
     for stratum in program.strata:
         rules = [rule for rule in program.rules if rule.head.relation in stratum.relations]
-        if not _why_not_native(program, stratum, rules):
-            yield from stratum.relations
+        reason = _why_not_native(program, stratum, rules)
+        if reason:
+            yield from ((name, reason) for name in stratum.relations)
+
+
+def _resting_values(program: Program, specs: Mapping[str, AggregateSpec]) -> Iterator[tuple[str, str]]:
+    """The same, found once aggregates are relations."""
+    for stratum in program.strata:
+        own = [specs[name] for name in stratum.relations if name in specs and specs[name].recursive]
+        rules = [rule for rule in program.rules if rule.head.relation in stratum.relations]
+        reason = why_values_may_rest(rules, own) if own else ""
+        if reason:
+            yield from ((name, reason) for name in stratum.relations)
 
 
 def project_wildcards(program: Program) -> Program:
@@ -121,13 +138,15 @@ class _Projection:
         return Atom(name, tuple(atom.args[at] for at in kept), atom.span)
 
 
-def _plan_stratum(program: Program, stratum: Stratum, specs: Mapping[str, AggregateSpec]) -> StratumPlan:
+def _plan_stratum(
+    program: Program, stratum: Stratum, specs: Mapping[str, AggregateSpec], reasons: Mapping[str, str]
+) -> StratumPlan:
     members = frozenset(stratum.relations)
     rules = [rule for rule in program.rules if rule.head.relation in members]
     own = tuple(specs[name] for name in stratum.relations if name in specs)
     sources = {source for spec in own for source in spec.sources} - members
     inputs = tuple(sorted(_reads(program, rules, members) | sources))
-    reason = _why_not_native(program, stratum, rules)
+    reason = reasons.get(stratum.relations[0])
     if reason:
         return StratumPlan(stratum.relations, stratum.recursive, False, reason, inputs=inputs)
     plans = [plan for rule in rules for plan in delta_plans(rule, members)]
