@@ -14,6 +14,7 @@ from whence.lang.program import Program
 from whence.lang.types import Tuple
 from whence.plan import Plan, compile_plan, compile_recomputation
 from whence.reference import Limits
+from whence.view import View
 
 # How views are kept up to date, by name.
 STRATEGIES: Mapping[str, Callable[[Program], Plan]] = {"support": compile_plan, "recompute": compile_recomputation}
@@ -149,9 +150,11 @@ class Session:
             "bytes": {name: table.nbytes for name, table in self._backend.tables.items()},
         }
 
-    def relation(self, name: str) -> Iterator[Tuple]:
-        """The tuples of a relation, in no particular order."""
-        return iter(self._backend.decode(name, self._backend.table(name).ids()))
+    def relation(self, name: str) -> View:
+        """The tuples of a relation, in no particular order: to iterate over, or as an Arrow table or a pandas DataFrame."""
+        if name not in self.program.relations:
+            raise ValueError(f"there is no relation {name}; there are {', '.join(self.program.relations)}")
+        return View(self.program.relations[name], self.program.types, self._backend)
 
     def views(self) -> dict[str, set[Tuple]]:
         return {name: set(self.relation(name)) for name in self.program.relations}
