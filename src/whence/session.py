@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import NamedTuple, TypedDict
 
+from whence.backends.local.arrays import Ids
 from whence.backends.local.backend import LocalBackend
 from whence.engine.guard import Guard
 from whence.engine.maintain import Maintainer
+from whence.engine.stats import Stats
+from whence.engine.support import Delta
 from whence.engine.windows import Windows
 from whence.lang.program import Program
 from whence.lang.types import Tuple
@@ -47,6 +50,37 @@ class Changes:
         return sum(len(rows) for side in (self.inserted, self.deleted) for rows in side.values())
 
 
+class Work(TypedDict):
+    """What maintaining views took.
+
+    `derivations` were enumerated, in `rounds`; tuples were `suspended` until it was known whether they still follow, and some
+    of them `rederived`. `seconds` is by phase: collect, take away, put back, aggregate, recompute, decode, settle.
+    """
+
+    rounds: int
+    derivations: int
+    suspended: int
+    rederived: int
+    seconds: dict[str, float]
+
+
+class SessionStats(Work):
+    """Work since the session began. `bytes` is by relation, helper relations of the plan included."""
+
+    epochs: int
+    bytes: dict[str, int]
+
+
+def _work(stats: Stats) -> Work:
+    return {
+        "rounds": stats.rounds,
+        "derivations": stats.derivations,
+        "suspended": stats.suspended,
+        "rederived": stats.rederived,
+        "seconds": dict(stats.seconds),
+    }
+
+
 class Session:
     """Keeps the views of a program exact under updates. `facts` are there from the start.
 
@@ -78,6 +112,7 @@ class Session:
         self._backend = LocalBackend(self.plan.program)
         self._maintainer = Maintainer(self.plan, self._backend, Guard(program, limits, on_round))
         self.epoch = -1
+        self.last_epoch: Work = _work(Stats())
         self.initial = self.apply(Update("+", name, row) for name, rows in (facts or {}).items() for row in rows)
 
     def apply(self, updates: Iterable[Update | tuple[str, str, Tuple]], now: float | None = None) -> Changes:
@@ -86,25 +121,34 @@ class Session:
         The clock moves to the latest time of the updates, or to `now`, and what expires by then is deleted in this epoch.
         Raises ValueError for an update that does not fit; nothing is applied then.
         """
-        wanted, count = self._collect(updates, now)
-        removals: dict[str, list[Tuple]] = {}
-        insertions: dict[str, list[Tuple]] = {}
-        effective = 0
-        for name, rows in wanted.items():
-            present = self._maintainer.is_external(name, self._backend.encode(name, list(rows)))
-            removals[name] = [row for row, there in zip(rows, present, strict=True) if there and not rows[row]]
-            insertions[name] = [row for row, there in zip(rows, present, strict=True) if not there and rows[row]]
-            effective += len(removals[name]) + len(insertions[name])
+        stats = self._maintainer.stats
+        before = stats.copy()
+        with stats.phase("collect"):
+            wanted, count = self._collect(updates, now)
+            removals: dict[str, list[Tuple]] = {}
+            insertions: dict[str, list[Tuple]] = {}
+            effective = 0
+            for name, rows in wanted.items():
+                present = self._maintainer.is_external(name, self._backend.encode(name, list(rows)))
+                removals[name] = [row for row, there in zip(rows, present, strict=True) if there and not rows[row]]
+                insertions[name] = [row for row, there in zip(rows, present, strict=True) if not there and rows[row]]
+                effective += len(removals[name]) + len(insertions[name])
         changes = self._maintainer.apply(removals, insertions)
+        return self._finish(changes, before, max(0, count - effective))
+
+    def _finish(self, changes: Mapping[str, Delta[Ids]], before: Stats, ignored: int) -> Changes:
+        """Ends an epoch: its changes as tuples, and what it cost."""
         self.epoch += 1
-        shown = {name: delta for name, delta in changes.items() if not self.plan.is_helper(name)}
-        inserted = {name: self._backend.decode(name, delta.added) for name, delta in shown.items()}
-        deleted = {name: self._backend.decode(name, delta.gone) for name, delta in shown.items()}
+        with self._maintainer.stats.phase("decode"):
+            shown = {name: delta for name, delta in changes.items() if not self.plan.is_helper(name)}
+            inserted = {name: self._backend.decode(name, delta.added) for name, delta in shown.items()}
+            deleted = {name: self._backend.decode(name, delta.gone) for name, delta in shown.items()}
         self._maintainer.settle(changes)
+        self.last_epoch = _work(self._maintainer.stats.since(before))
         return Changes(
             {name: rows for name, rows in inserted.items() if rows},
             {name: rows for name, rows in deleted.items() if rows},
-            max(0, count - effective),
+            ignored,
         )
 
     def _collect(
@@ -139,14 +183,11 @@ class Session:
         if len(update.tuple) != relation.arity:
             raise ValueError(f"{relation.name} has {relation.arity} columns, not {len(update.tuple)}")
 
-    def stats(self) -> dict[str, object]:
-        """What has been done since the session began, and what the tables take."""
-        done = self._maintainer.stats
+    def stats(self) -> SessionStats:
+        """What has been done since the session began, and what the tables take. `last_epoch` has the work of one epoch."""
         return {
+            **_work(self._maintainer.stats),
             "epochs": self.epoch + 1,
-            "rounds": done.rounds,
-            "derivations": self._backend.enumerated,
-            "suspended": done.suspended,
             "bytes": {name: table.nbytes for name, table in self._backend.tables.items()},
         }
 

@@ -6,11 +6,12 @@ The cost of an epoch is the size of the groups that changed.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Generic
 
 from whence.engine.protocol import ADDED, BATCH, GONE, HIDDEN, QUEUED, SUSPENDED, Backend, Ids, Keys, Ranks
-from whence.engine.support import Delta, Stats
+from whence.engine.stats import Stats
+from whence.engine.support import Delta
 from whence.plan.extract_aggregates import AggregateSpec
 from whence.plan.steps import StratumPlan
 
@@ -20,7 +21,7 @@ class AggregateStratum(Generic[Ids, Keys, Ranks]):
     plan: StratumPlan
     spec: AggregateSpec
     backend: Backend[Ids, Keys, Ranks]
-    stats: Stats = field(default_factory=Stats)
+    stats: Stats
 
     def maintain(
         self,
@@ -30,6 +31,10 @@ class AggregateStratum(Generic[Ids, Keys, Ranks]):
         *,
         first: bool,
     ) -> dict[str, Delta[Ids]]:
+        with self.stats.phase("aggregate"):
+            return self._maintain(inputs, first=first)
+
+    def _maintain(self, inputs: Mapping[str, Delta[Ids]], *, first: bool) -> dict[str, Delta[Ids]]:
         (name,) = self.plan.relations
         table = self.backend.table(name)
         touched = self.backend.group_keys(

@@ -17,7 +17,7 @@ after the batch and literals behind it the state before: each derivation is met 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Generic
 
 from whence.engine.guard import Guard
@@ -35,6 +35,7 @@ from whence.engine.protocol import (
     Keys,
     Ranks,
 )
+from whence.engine.stats import Stats
 from whence.plan.steps import Check, DeltaPlan, Join, StratumPlan
 
 
@@ -47,23 +48,14 @@ class Delta(Generic[Ids]):
 
 
 @dataclass
-class Stats:
-    """What an epoch did."""
-
-    rounds: int = 0
-    suspended: int = 0
-    rederived: int = 0
-
-
-@dataclass
 class SupportStratum(Generic[Ids, Keys, Ranks]):
     """A stratum under maintenance. `rank` is the highest in use."""
 
     plan: StratumPlan
     backend: Backend[Ids, Keys, Ranks]
     guard: Guard
+    stats: Stats
     rank: int = 0
-    stats: Stats = field(default_factory=Stats)
 
     def maintain(
         self,
@@ -79,15 +71,17 @@ class SupportStratum(Generic[Ids, Keys, Ranks]):
         """
         epoch = _Epoch(self, inputs)
         if not first:  # before the first epoch nothing was derived
-            for name, keys in removed.items():
-                epoch.take_out(name, keys)
-            epoch.take_away()
-        for name, keys in inserted.items():
-            epoch.put_in(name, keys)
-        if first:
-            epoch.derive_statics()
-        epoch.put_back()
-        return epoch.finish()
+            with self.stats.phase("take away"):
+                for name, keys in removed.items():
+                    epoch.take_out(name, keys)
+                epoch.take_away()
+        with self.stats.phase("put back"):
+            for name, keys in inserted.items():
+                epoch.put_in(name, keys)
+            if first:
+                epoch.derive_statics()
+            epoch.put_back()
+            return epoch.finish()
 
 
 def _now(_: Join | Check) -> int:
@@ -277,7 +271,9 @@ class _Epoch(Generic[Ids, Keys, Ranks]):
         changes = {}
         for name in self.plan.relations:
             table = self.backend.table(name)
-            went = table.with_flags(self.backend.concatenate(self.suspended[name]), on=SUSPENDED)
+            suspended = self.backend.concatenate(self.suspended[name])
+            went = table.with_flags(suspended, on=SUSPENDED)
+            self.stratum.stats.rederived += len(suspended) - len(went)
             table.change_flags(went, on=GONE, off=SUSPENDED | HIDDEN)
             added = self.backend.concatenate(self.made[name])
             if len(went) or len(added):
