@@ -10,10 +10,12 @@ from whence.backends.local.arrays import Ids
 from whence.backends.local.backend import LocalBackend
 from whence.engine.guard import Guard
 from whence.engine.maintain import Maintainer
+from whence.engine.revise import revise
 from whence.engine.stats import Stats
 from whence.engine.support import Delta
 from whence.engine.windows import Windows
-from whence.lang.program import Program
+from whence.lang.program import Program, Relation
+from whence.lang.revise import add_rules, drop_rule
 from whence.lang.types import Tuple
 from whence.plan import Plan, compile_plan, compile_recomputation
 from whence.reference import Limits
@@ -105,6 +107,7 @@ class Session:
     ) -> None:
         if strategy not in STRATEGIES:
             raise ValueError(f"there is no strategy {strategy}; there are {', '.join(STRATEGIES)}")
+        self.strategy = strategy
         self.plan = STRATEGIES[strategy](program)
         self.program = program
         self.windows = Windows(program.relations)
@@ -183,6 +186,43 @@ class Session:
         if len(update.tuple) != relation.arity:
             raise ValueError(f"{relation.name} has {relation.arity} columns, not {len(update.tuple)}")
 
+    def add_rule(self, text: str) -> Changes:
+        """Adds rules to the program, with facts and declarations that come with them. Gives what that changes, as an epoch.
+
+        Raises `ProgramError` if the program would not be right with them; it stays as it was then.
+
+        >>> from whence import load
+        >>> session = Session(load("p(1). p(2). .decl q(x:number) .output p, q"))
+        >>> session.add_rule("double: q(2 * x) :- p(x).").inserted
+        {'q': [(2,), (4,)]}
+        >>> session.drop_rule("double").deleted
+        {'q': [(2,), (4,)]}
+        """
+        return self._revise(add_rules(self.program, text))
+
+    def drop_rule(self, name: str) -> Changes:
+        """Takes a rule out of the program; `session.program.rules` has their names. Gives what that changes, as an epoch.
+
+        Raises ValueError if there is no such rule, and `ProgramError` if the program would not be right without it.
+        """
+        return self._revise(drop_rule(self.program, name))
+
+    def _revise(self, program: Program) -> Changes:
+        """Only derivations of rules that come or go are looked at, where relations depend on each other as before."""
+        for name, relation in program.relations.items():
+            before = self.program.relations.get(name)
+            if before is not None:
+                _refuse_redeclared(before, relation)
+        plan = STRATEGIES[self.strategy](program)
+        stats = self._maintainer.stats.copy()
+        changes = revise(self._maintainer, plan)
+        self.program, self.plan = program, plan
+        self._base |= set(program.base_relations)  # a relation that took updates goes on taking them
+        self.windows.extend(program.relations)
+        result = self._finish(changes, stats, 0)
+        self._backend.forget(name for name in tuple(self._backend.tables) if name not in plan.program.relations)
+        return result
+
     def stats(self) -> SessionStats:
         """What has been done since the session began, and what the tables take. `last_epoch` has the work of one epoch."""
         return {
@@ -199,6 +239,16 @@ class Session:
 
     def views(self) -> dict[str, set[Tuple]]:
         return {name: set(self.relation(name)) for name in self.program.relations}
+
+
+def _refuse_redeclared(before: Relation, after: Relation) -> None:
+    for one, other in zip(before.fields, after.fields, strict=True):
+        if one.kind != other.kind:
+            raise ValueError(
+                f"column {one.name} of {before.name} would hold {other.kind} instead of {one.kind}: declare {before.name}"
+            )
+    if (before.window, before.lifetime) != (after.window, after.lifetime):
+        raise ValueError(f"{before.name} has tuples already: its .window and .lifetime stay as they are")
 
 
 def evaluate(

@@ -11,9 +11,15 @@ from whence.engine.protocol import ADDED, EXTERNAL, Backend, Ids, Keys, Ranks
 from whence.engine.recompute import RecomputedStratum
 from whence.engine.stats import Stats
 from whence.engine.support import Delta, SupportStratum
+from whence.lang.program import Stratum
 from whence.lang.types import Tuple
 from whence.plan.compile import Plan
+from whence.plan.steps import StratumPlan
 from whence.reference.evaluate import StratumEvaluator
+
+MaintainedStratum = (
+    SupportStratum[Ids, Keys, Ranks] | AggregateStratum[Ids, Keys, Ranks] | RecomputedStratum[Ids, Keys, Ranks]
+)
 
 
 class Maintainer(Generic[Ids, Keys, Ranks]):
@@ -25,17 +31,21 @@ class Maintainer(Generic[Ids, Keys, Ranks]):
         self.guard = guard
         self.stats = Stats()
         evaluator = StratumEvaluator(plan.program, guard.limits)
-        self.strata: list[
-            SupportStratum[Ids, Keys, Ranks] | AggregateStratum[Ids, Keys, Ranks] | RecomputedStratum[Ids, Keys, Ranks]
-        ] = []
-        for stratum, each in zip(plan.program.strata, plan.strata, strict=True):
-            if each.aggregate is not None:
-                self.strata.append(AggregateStratum(each, each.aggregate, backend, self.stats))
-            elif each.native:
-                self.strata.append(SupportStratum(each, backend, guard, self.stats))
-            else:
-                self.strata.append(RecomputedStratum(each, stratum, backend, evaluator, self.stats))
+        self.strata = [
+            self.make(stratum, each, backend, evaluator)
+            for stratum, each in zip(plan.program.strata, plan.strata, strict=True)
+        ]
         self.started = False
+
+    def make(
+        self, stratum: Stratum, plan: StratumPlan, backend: Backend[Ids, Keys, Ranks], evaluator: StratumEvaluator
+    ) -> MaintainedStratum[Ids, Keys, Ranks]:
+        """A stratum that nothing is known of yet."""
+        if plan.aggregate is not None:
+            return AggregateStratum(plan, plan.aggregate, backend, self.stats)
+        if plan.native:
+            return SupportStratum(plan, backend, self.guard, self.stats)
+        return RecomputedStratum(plan, stratum, backend, evaluator, self.stats)
 
     def apply(
         self, removals: Mapping[str, list[Tuple]], insertions: Mapping[str, list[Tuple]]

@@ -16,8 +16,8 @@ after the batch and literals behind it the state before: each derivation is met 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Generic
 
 from whence.engine.guard import Guard
@@ -83,6 +83,33 @@ class SupportStratum(Generic[Ids, Keys, Ranks]):
             epoch.put_back()
             return epoch.finish()
 
+    def revise(
+        self,
+        plan: StratumPlan,
+        inputs: Mapping[str, Delta[Ids]],
+        dropped: Sequence[DeltaPlan],
+        added: Sequence[DeltaPlan],
+    ) -> dict[str, Delta[Ids]]:
+        """One epoch in which rules go and come, each given by one plan, and inputs change.
+
+        First the rules that stay are maintained without the derivations of those that go; then what those that come derive
+        from all there is by then is added.
+        """
+        new = {each.rule.name for each in added}
+        self.plan = replace(plan, deltas=tuple(each for each in plan.deltas if each.rule.name not in new))
+        epoch = _Epoch(self, inputs)
+        with self.stats.phase("take away"):
+            for each in dropped:
+                epoch.drop_all(each)
+            epoch.take_away()
+        with self.stats.phase("put back"):
+            epoch.put_back()
+            self.plan = epoch.plan = plan
+            for each in added:
+                epoch.add_all(each)
+            epoch.run_rounds()
+            return epoch.finish()
+
 
 def _now(_: Join | Check) -> int:
     """Sees the state after the epoch."""
@@ -120,6 +147,25 @@ class _Epoch(Generic[Ids, Keys, Ranks]):
         for plan in self.plan.statics:
             for keys, ranks in self.backend.run(plan, None, _now):
                 self._add(plan, keys, ranks)
+
+    # -- whole rules
+
+    def drop_all(self, plan: DeltaPlan) -> None:
+        """Takes away every derivation that a rule has from the rows that were there before the epoch."""
+        for keys, ranks in self._derive_all(plan, ADDED):
+            self._drop(plan, keys, ranks)
+
+    def add_all(self, plan: DeltaPlan) -> None:
+        """Adds every derivation that a rule has from the rows that are there now."""
+        for keys, ranks in self._derive_all(plan, GONE):
+            self._add(plan, keys, ranks)
+
+    def _derive_all(self, plan: DeltaPlan, outside: int) -> Iterator[tuple[Keys, Ranks]]:
+        def forbid(relation: str) -> int:
+            return HIDDEN if relation in self.members else outside
+
+        rows = None if plan.scan is None else self.backend.table(plan.scan.relation).ids(forbid(plan.scan.relation))
+        return self.backend.run(plan, rows, lambda step: forbid(step.relation))
 
     # -- take away
 
@@ -165,6 +211,9 @@ class _Epoch(Generic[Ids, Keys, Ranks]):
         for name, delta in self.inputs.items():
             self._propagate_input(name, delta.added, negated=False, drop=False)
             self._propagate_input(name, delta.gone, negated=True, drop=False)
+        self.run_rounds()
+
+    def run_rounds(self) -> None:
         while any(self.queue.values()):
             self._round()
 

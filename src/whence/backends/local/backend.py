@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from whence.backends.local.functors import apply_function, apply_functor, compar
 from whence.backends.local.groups import aggregate_groups
 from whence.backends.local.table import Table
 from whence.backends.local.words import Dictionary, Words
-from whence.engine.protocol import GONE, Forbid
+from whence.engine.protocol import ADDED, GONE, HIDDEN, QUEUED, SUSPENDED, Forbid
 from whence.lang.calls import FunctionError, checked_call
 from whence.lang.program import Program
 from whence.lang.types import AdtKind, Kind, Tuple, Value, Variant
@@ -60,15 +60,13 @@ class LocalBackend:
     """Tables in memory for the relations of one program."""
 
     def __init__(self, program: Program) -> None:
-        self.program = program
-        self.functions = program.functions
-        relations = program.relations
-        self.kinds = {name: [each.kind for each in relation.fields] for name, relation in relations.items()}
-        self.tables = {name: Table(relation.arity) for name, relation in relations.items()}
+        self.kinds: dict[str, list[Kind]] = {}
+        self.tables: dict[str, Table] = {}
         self.dictionary = Dictionary()
         self.assembled: dict[int, Assembled | None] = {}
         self.enumerated = 0
         self.warned: set[tuple[str, str]] = set()
+        self.extend(program)
 
     def table(self, relation: str) -> Table:
         return self.tables[relation]
@@ -100,6 +98,50 @@ class LocalBackend:
 
     def tuples(self) -> int:
         return sum(len(table) for table in self.tables.values())
+
+    # -- programs that change
+
+    def extend(self, program: Program) -> None:
+        """Makes room for the relations of another program, beside those that are there."""
+        self.program = program
+        self.functions = program.functions
+        for name, relation in program.relations.items():
+            self.kinds[name] = [each.kind for each in relation.fields]
+            if name not in self.tables:
+                self.tables[name] = Table(relation.arity)
+        self.assembled.clear()  # it names plans and tables by identity
+
+    def forget(self, relations: Iterable[str]) -> None:
+        for name in relations:
+            del self.kinds[name], self.tables[name]
+        self.assembled.clear()
+
+    def scratch(self) -> LocalBackend:
+        """Empty tables for the same program, in which values are the same words."""
+        other = LocalBackend(self.program)
+        other.dictionary, other.warned = self.dictionary, self.warned
+        return other
+
+    def rows(self, relation: str, *, having: int = 0, without: int = 0) -> Lines:
+        table = self.tables[relation]
+        return table.lines[table.with_flags(table.ids(without), on=having), : table.arity]
+
+    def take_over(self, relation: str, other: LocalBackend) -> tuple[Ids, Ids]:
+        """Puts the table of another backend into the place of this one's, and flags what came and what went.
+
+        Rows that went stay in it, like those of any epoch.
+        """
+        self.enumerated += other.enumerated
+        other.enumerated = 0
+        before, after = self.rows(relation), other.tables[relation]
+        kept = after.find(before)
+        after.change_flags(kept[kept >= 0], off=ADDED)
+        added = after.with_flags(after.ids(), on=ADDED)
+        went = np.ascontiguousarray(before[kept < 0])
+        gone = after.add_supports(went, self.unranked(went))
+        after.change_flags(gone, on=GONE, off=ADDED | SUSPENDED | QUEUED | HIDDEN)
+        self.tables[relation] = after
+        return added, gone
 
     # -- aggregates
 
