@@ -299,6 +299,7 @@ class _Epoch(Generic[Ids, Keys, Ranks]):
             guard = self.stratum.guard
             guard.rule, guard.sample = plan.rule, lambda: self.backend.decode(relation, queued)[-1]
             self._note_queued(relation, queued)
+            guard.derived(len(queued), self.backend.tuples)
 
     def _drop(self, plan: DeltaPlan, keys: Keys, ranks: Ranks) -> None:
         relation = plan.rule.head.relation

@@ -10,7 +10,6 @@ from whence.lang.program import (
     Anything,
     Apply,
     Atom,
-    Generator,
     Literal,
     Negation,
     Program,
@@ -171,8 +170,6 @@ def _why_not_native(program: Program, stratum: Stratum, rules: list[Rule]) -> st
         if _aggregates_inside_recursion(rule, stratum):
             return f"rule {rule.name} asks for an aggregate inside the recursion"
         for part in walk(rule):
-            if isinstance(part, Generator):
-                return f"rule {rule.name} has a range"
             if isinstance(part, Apply) and part.functor == "autoinc":
                 return f"rule {rule.name} has autoinc()"
     return ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,7 @@ from whence.backends.local.table import Table
 from whence.backends.local.words import Dictionary, Words
 from whence.engine.protocol import ADDED, GONE, HIDDEN, QUEUED, SUSPENDED, Forbid
 from whence.lang.calls import FunctionError, checked_call
+from whence.lang.functors import solutions_of_range
 from whence.lang.program import Program
 from whence.lang.types import AdtKind, Kind, Tuple, Value, Variant
 from whence.plan.extract_aggregates import AggregateSpec
@@ -25,6 +27,7 @@ from whence.plan.steps import (
     Compare,
     Compute,
     DeltaPlan,
+    Generate,
     Join,
     Operand,
     Scan,
@@ -48,6 +51,11 @@ class Batch:
         self.columns: list[Words | None] = [None] * slots
         self.size = size
         self.ranks: Ids = np.full(size, _UNRANKED, dtype=np.int32)
+
+    def copy(self) -> Batch:
+        other = Batch(0, 0)
+        other.columns, other.ranks, other.size = self.columns, self.ranks, self.size
+        return other
 
     def keep(self, picks: NDArray[np.int32] | NDArray[np.bool_] | NDArray[np.intp]) -> None:
         """Keeps (or repeats) the assignments picked."""
@@ -178,7 +186,7 @@ class LocalBackend:
     def run(self, plan: DeltaPlan, ids: Ids | None, forbid: Forbid) -> Iterator[tuple[Lines, Ids]]:
         """The heads of the derivations that a plan finds from changed rows, and the highest rank each of them uses."""
         if ids is None or plan.scan is None:
-            yield self._finish(plan, Batch(plan.slots, 1), forbid)
+            yield from self._heads(plan, Batch(plan.slots, 1), forbid)
             return
         assembled = self._assembled(plan)
         if assembled is not None:
@@ -193,7 +201,7 @@ class LocalBackend:
             return
         for start in range(0, len(ids), PORTION):
             batch = self._scan(plan, plan.scan, ids[start : start + PORTION])
-            yield self._finish(plan, batch, forbid)
+            yield from self._heads(plan, batch, forbid)
 
     def _assembled(self, plan: DeltaPlan) -> Assembled | None:
         """The plan's instructions, or None if it needs values."""
@@ -206,17 +214,23 @@ class LocalBackend:
                 self.assembled[id(plan)] = None
         return self.assembled[id(plan)]
 
-    def _finish(self, plan: DeltaPlan, batch: Batch, forbid: Forbid) -> tuple[Lines, Ids]:
-        for step in plan.steps:
+    def _heads(self, plan: DeltaPlan, batch: Batch, forbid: Forbid, done: int = 0) -> Iterator[tuple[Lines, Ids]]:
+        """The heads of what becomes of a batch in the steps that are left."""
+        for at, step in enumerate(plan.steps[done:], done):
             if batch.size == 0:
-                break
+                return
+            if isinstance(step, Generate):
+                for portion in self._generate(step, batch):
+                    yield from self._heads(plan, portion, forbid, at + 1)
+                return
             self._step(plan, step, batch, forbid)
+        if batch.size == 0:
+            return
         heads: Lines = np.empty((batch.size, len(plan.head)), dtype=np.int64)
-        if batch.size:
-            for at, operand in enumerate(plan.head):
-                heads[:, at] = self._operand(operand, batch)
+        for at, operand in enumerate(plan.head):
+            heads[:, at] = self._operand(operand, batch)
         self.enumerated += batch.size
-        return heads, batch.ranks
+        yield heads, batch.ranks
 
     def _scan(self, plan: DeltaPlan, scan: Scan, ids: Ids) -> Batch:
         table = self.tables[scan.relation]
@@ -287,6 +301,28 @@ class LocalBackend:
             found = found[mask]
         if step.present and step.recursive:
             batch.ranks = np.maximum(batch.ranks, table.ranks(found))
+
+    def _generate(self, step: Generate, batch: Batch) -> Iterator[Batch]:
+        """In portions, since a range may be longer than anything that fits into memory."""
+        columns = [self.dictionary.decode_column(self._column(arg, batch), step.kind) for arg in step.args]
+        picks: list[int] = []
+        values: list[Value] = []
+        for at, bounds in enumerate(zip(*columns, strict=True)):
+            solutions = iter(solutions_of_range(*bounds))
+            while found := list(islice(solutions, PORTION)):
+                picks += [at] * len(found)
+                values += found
+                if len(values) >= PORTION:
+                    yield self._generated(step, batch, picks, values)
+                    picks, values = [], []
+        if values:
+            yield self._generated(step, batch, picks, values)
+
+    def _generated(self, step: Generate, batch: Batch, picks: list[int], values: list[Value]) -> Batch:
+        portion = batch.copy()
+        portion.keep(np.array(picks, dtype=np.intp))
+        portion.columns[step.target] = self.dictionary.encode_column(values, step.kind)
+        return portion
 
     def _build(self, step: Build, batch: Batch) -> None:
         decoded = [
