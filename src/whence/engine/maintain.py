@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Generic
 
-from whence.engine.aggregates import AggregateStratum
 from whence.engine.guard import Guard
 from whence.engine.protocol import ADDED, EXTERNAL, Backend, Ids, Keys, Ranks
 from whence.engine.recompute import RecomputedStratum
@@ -17,9 +16,7 @@ from whence.plan.compile import Plan
 from whence.plan.steps import StratumPlan
 from whence.reference.evaluate import StratumEvaluator
 
-MaintainedStratum = (
-    SupportStratum[Ids, Keys, Ranks] | AggregateStratum[Ids, Keys, Ranks] | RecomputedStratum[Ids, Keys, Ranks]
-)
+MaintainedStratum = SupportStratum[Ids, Keys, Ranks] | RecomputedStratum[Ids, Keys, Ranks]
 
 
 class Maintainer(Generic[Ids, Keys, Ranks]):
@@ -41,8 +38,6 @@ class Maintainer(Generic[Ids, Keys, Ranks]):
         self, stratum: Stratum, plan: StratumPlan, backend: Backend[Ids, Keys, Ranks], evaluator: StratumEvaluator
     ) -> MaintainedStratum[Ids, Keys, Ranks]:
         """A stratum that nothing is known of yet."""
-        if plan.aggregate is not None:
-            return AggregateStratum(plan, plan.aggregate, backend, self.stats)
         if plan.native:
             return SupportStratum(plan, backend, self.guard, self.stats)
         return RecomputedStratum(plan, stratum, backend, evaluator, self.stats)

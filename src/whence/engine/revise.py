@@ -93,7 +93,7 @@ class _Revision(Generic[Ids, Keys, Ranks]):
         subsumptions = [rule for rule in program.subsumptions if rule.dominated.relation in each.relations]
         return (
             [program.relations[name] for name in members],
-            (each.native, each.aggregate, stratum.monotone, stratum.stages, stratum.groups, subsumptions),
+            (each.native, each.aggregates, stratum.monotone, stratum.stages, stratum.groups, subsumptions),
         )
 
     def _rules(self, program: Program, each: StratumPlan) -> Counter[_RuleKey]:

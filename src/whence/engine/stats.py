@@ -18,14 +18,18 @@ class Stats:
     suspended: int = 0
     rederived: int = 0
     seconds: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
+    inside: float = 0.0  # spent in phases within the current one
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
-        started = perf_counter()
+        """Time spent in a phase within this one is not counted twice."""
+        started, around, self.inside = perf_counter(), self.inside, 0.0
         try:
             yield
         finally:
-            self.seconds[name] += perf_counter() - started
+            spent = perf_counter() - started
+            self.seconds[name] += spent - self.inside
+            self.inside = around + spent
 
     def copy(self) -> Stats:
         return replace(self, seconds=self.seconds.copy())
