@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from whence.lang.diagnostics import Diagnostic
 from whence.lang.source import Source
-from whence.lang.tree import Span
+from whence.lang.tree import Module, Span
 from whence.lang.types import Field, Kind, Types, Value
 
 # -- terms ------------------------------------------------------------------------------------------------------------
@@ -207,7 +207,11 @@ class Transfer:
 
 @dataclass(frozen=True)
 class Program:
-    """`strata` come in evaluation order and hold every relation once; `functions` are the registered Python functions."""
+    """`strata` come in evaluation order and hold every relation once; `functions` are the registered Python functions.
+
+    `module` is the tree that the program was made from, and `dropped` names the rules of it, with their places, that have been
+    taken out since: what rules are added to and dropped from.
+    """
 
     source: Source = field(repr=False)
     types: Types
@@ -218,6 +222,8 @@ class Program:
     transfers: tuple[Transfer, ...]
     functions: Mapping[str, Callable[..., object]] = field(default_factory=dict, repr=False)
     warnings: tuple[Diagnostic, ...] = field(default=(), repr=False)
+    module: Module = field(default=Module(()), repr=False, compare=False)
+    dropped: frozenset[tuple[str, Span]] = frozenset()
 
     def rules_for(self, relation: str) -> Iterator[Rule]:
         return (rule for rule in self.rules if rule.head.relation == relation)

@@ -9,7 +9,6 @@ from whence.lang.program import (
     Anything,
     Apply,
     Atom,
-    Generator,
     Literal,
     Negation,
     Program,
@@ -186,8 +185,6 @@ def _why_not_native(program: Program, stratum: Stratum, rules: list[Rule]) -> st
         if stratum.recursive and not is_extractable(rule, frozenset(stratum.relations)):
             return f"rule {rule.name} asks for an aggregate inside the recursion"
         for part in walk(rule):
-            if isinstance(part, Generator):
-                return f"rule {rule.name} has a range"
             if isinstance(part, Apply) and part.functor == "autoinc":
                 return f"rule {rule.name} has autoinc()"
     return ""

@@ -9,7 +9,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from whence.lang.order import order_body
-from whence.lang.program import Anything, Apply, Atom, Comparison, Cons, Const, Literal, Make, Negation, Rule, Term, Var
+from whence.lang.program import (
+    Anything,
+    Apply,
+    Atom,
+    Comparison,
+    Cons,
+    Const,
+    Generator,
+    Literal,
+    Make,
+    Negation,
+    Rule,
+    Term,
+    Var,
+)
 from whence.lang.types import Kind, ListKind
 from whence.plan.steps import (
     Build,
@@ -18,6 +32,7 @@ from whence.plan.steps import (
     Compute,
     Constant,
     DeltaPlan,
+    Generate,
     Join,
     Operand,
     Scan,
@@ -94,6 +109,10 @@ class _Builder:
             case Negation(atom=atom):
                 args = tuple(self._operand(arg) for arg in atom.args)
                 self.steps.append(Check(position, atom.relation, False, args, present=False))
+            case Generator(target=target, args=bounds):
+                operands, values = tuple(self._operand(arg) for arg in bounds), self._fresh()
+                self.steps.append(Generate(values, operands, target.kind))
+                self._match(target, Slot(values))
             case Comparison(op="=", left=left, right=right):
                 known, pattern = (left, right) if self._is_bound(left) else (right, left)
                 self._match(pattern, self._operand(known))

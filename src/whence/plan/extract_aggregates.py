@@ -21,6 +21,7 @@ In `sp(x, y, m) :- path(x, y, _), m = min d : { path(x, y, d) }.` all of it goes
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -123,7 +124,7 @@ class _Extraction:
         self.base = frozenset(program.base_relations)
         self.recursive = False
         self.inside: list[str] = []
-        self.count = 0
+        self.counts: Counter[str] = Counter()
 
     def begin(self, stratum: Stratum) -> list[str]:
         """The relations of the stratum, to which those are added that depend on them."""
@@ -149,8 +150,9 @@ class _Extraction:
         return [rule]
 
     def _groups(self, rule: Rule, at: int, literal: Aggregation, *, has_context: bool, alone: bool) -> Atom:
-        self.count += 1
-        name = f"{rule.name}!{self.count - 1}"
+        # Numbered by rule: the names of one rule's relations do not depend on other rules.
+        name = f"{rule.name}!{self.counts[rule.name]}"
+        self.counts[rule.name] += 1
         kinds = {part.name: part.kind for part in walk((rule.body, rule.head)) if isinstance(part, Var)}
         outer = tuple(Var(each, kinds[each]) for each in literal.outer)
         context = None
