@@ -16,7 +16,10 @@ from whence.plan import Plan, compile_plan, compile_recomputation
 from whence.reference import Limits
 
 # How views are kept up to date, by name.
-STRATEGIES: Mapping[str, Callable[[Program], Plan]] = {"support": compile_plan, "recompute": compile_recomputation}
+STRATEGIES: Mapping[str, Callable[[Program, Iterable[str] | None], Plan]] = {
+    "support": compile_plan,
+    "recompute": compile_recomputation,
+}
 
 
 class Update(NamedTuple):
@@ -49,6 +52,8 @@ class Changes:
 class Session:
     """Keeps the views of a program exact under updates. `facts` are there from the start.
 
+    `wanted` names the relations to be seen, by default all: what they do not need is not derived.
+
     >>> from whence import load
     >>> session = Session(load("reach(x, y) :- link(x, y). reach(x, z) :- reach(x, y), link(y, z)."
     ...                        ".decl link(x:symbol, y:symbol) .input link .output reach"))
@@ -64,14 +69,19 @@ class Session:
         program: Program,
         *,
         facts: Mapping[str, Iterable[Tuple]] | None = None,
+        wanted: Iterable[str] | None = None,
         strategy: str = "support",
         limits: Limits = Limits(),  # noqa: B008 - immutable
         on_round: Callable[[str, int, int], None] | None = None,
     ) -> None:
         if strategy not in STRATEGIES:
             raise ValueError(f"there is no strategy {strategy}; there are {', '.join(STRATEGIES)}")
-        self.plan = STRATEGIES[strategy](program)
+        shown = None if wanted is None else frozenset(wanted)
+        if unknown := (shown or frozenset()) - program.relations.keys():
+            raise ValueError(f"there is no relation {min(unknown)}")
+        self.plan = STRATEGIES[strategy](program, shown)
         self.program = program
+        self._shown = frozenset(program.relations) if shown is None else shown
         self.windows = Windows(program.relations)
         self._base = frozenset(program.base_relations)
         self._backend = LocalBackend(self.plan.program)
@@ -96,7 +106,7 @@ class Session:
             effective += len(removals[name]) + len(insertions[name])
         changes = self._maintainer.apply(removals, insertions)
         self.epoch += 1
-        shown = {name: delta for name, delta in changes.items() if not self.plan.is_helper(name)}
+        shown = {name: delta for name, delta in changes.items() if name in self._shown}
         inserted = {name: self._backend.decode(name, delta.added) for name, delta in shown.items()}
         deleted = {name: self._backend.decode(name, delta.gone) for name, delta in shown.items()}
         self._maintainer.settle(changes)
@@ -151,20 +161,23 @@ class Session:
 
     def relation(self, name: str) -> Iterator[Tuple]:
         """The tuples of a relation, in no particular order."""
+        if name not in self._shown:
+            raise ValueError(f"{name} is not among the relations that the session shows")
         return iter(self._backend.decode(name, self._backend.table(name).ids()))
 
     def views(self) -> dict[str, set[Tuple]]:
-        return {name: set(self.relation(name)) for name in self.program.relations}
+        return {name: set(self.relation(name)) for name in self.program.relations if name in self._shown}
 
 
 def evaluate(
     program: Program,
     facts: Mapping[str, Iterable[Tuple]],
     *,
+    wanted: Iterable[str] | None = None,
     limits: Limits = Limits(),  # noqa: B008 - immutable
     on_round: Callable[[str, int, int], None] | None = None,
 ) -> dict[str, set[Tuple]]:
-    """Every relation of the program, given its facts: one evaluation, in which windows and lifetimes forget nothing."""
+    """The wanted relations of the program (all by default): one evaluation, in which windows and lifetimes forget nothing."""
     lasting = {name: replace(relation, window=None, lifetime=None) for name, relation in program.relations.items()}
-    session = Session(replace(program, relations=lasting), facts=facts, limits=limits, on_round=on_round)
+    session = Session(replace(program, relations=lasting), facts=facts, wanted=wanted, limits=limits, on_round=on_round)
     return session.views()
