@@ -42,4 +42,5 @@ def without(ids: Ids, others: Ids) -> Ids:
         return ids
     ordered = np.sort(others)
     places = np.minimum(np.searchsorted(ordered, ids), len(ordered) - 1)
-    return ids[ordered[places] != ids]
+    kept: Ids = ids[ordered[places] != ids]
+    return kept
