@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whence.backends.local.arrays import Ids, Lines
-from whence.backends.local.assemble import BUFFER, Assembled, NotOnWords, assemble
+from whence.backends.local.assemble import Assembled, NotOnWords, Scratch, assemble
 from whence.backends.local.functors import apply_function, apply_functor, compare
 from whence.backends.local.groups import aggregate_groups
 from whence.backends.local.table import Table
@@ -67,6 +67,7 @@ class LocalBackend:
         self.tables = {name: Table(relation.arity) for name, relation in relations.items()}
         self.dictionary = Dictionary()
         self.assembled: dict[int, Assembled | None] = {}
+        self.scratch = Scratch()
         self.enumerated = 0
         self.warned: set[tuple[str, str]] = set()
 
@@ -77,8 +78,7 @@ class LocalBackend:
         return self.dictionary.encode_rows(rows, self.kinds[relation])
 
     def decode(self, relation: str, ids: Ids) -> list[Tuple]:
-        table = self.tables[relation]
-        return self.dictionary.decode_rows(table.lines[ids, : table.arity], self.kinds[relation])
+        return self.dictionary.decode_rows(self.tables[relation].keys(ids), self.kinds[relation])
 
     def decode_keys(self, relation: str, keys: Lines) -> list[Tuple]:
         return self.dictionary.decode_rows(keys, self.kinds[relation])
@@ -90,7 +90,9 @@ class LocalBackend:
     def have_flag(self, relation: str, keys: Lines, flag: int) -> list[bool]:
         table = self.tables[relation]
         found = table.find(keys)
-        return ((found >= 0) & ((table.small[found, -1] & flag) != 0)).tolist()  # type: ignore[no-any-return]
+        there = found >= 0
+        there[there] = (table.flags(found[there]) & flag) != 0
+        return there.tolist()  # type: ignore[no-any-return]
 
     def concatenate(self, batches: Sequence[Ids]) -> Ids:
         return np.concatenate(batches) if batches else np.empty(0, dtype=np.int32)
@@ -104,7 +106,7 @@ class LocalBackend:
     # -- aggregates
 
     def group_keys(self, spec: AggregateSpec, changed: Mapping[str, tuple[Ids, Ids]], *, first: bool) -> Lines:
-        keys = [self.tables[name].lines[ids, : spec.keys] for name, both in changed.items() for ids in both]
+        keys = [self.tables[name].keys(ids)[:, : spec.keys] for name, both in changed.items() for ids in both]
         if first and spec.context is None:
             keys.append(np.zeros((1, 0), dtype=np.int64))
         found: Lines = np.concatenate(keys) if keys else np.empty((0, spec.keys), dtype=np.int64)
@@ -114,14 +116,14 @@ class LocalBackend:
 
     def under_keys(self, relation: str, keys: Lines) -> Ids:
         table = self.tables[relation]
-        return table.index(tuple(range(keys.shape[1]))).probe(keys, table.small, 0)[1]
+        return table.index(tuple(range(keys.shape[1]))).probe(keys, 0)[1]
 
     def aggregate(self, spec: AggregateSpec, keys: Lines) -> Lines:
         """The rows of the groups as they are after the epoch, for keys that are asked for."""
         if spec.context is not None:
             keys = keys[self.tables[spec.context].find(keys, GONE) >= 0]
         rows = self.tables[spec.rows]
-        groups, matches = rows.index(tuple(range(spec.keys))).probe(keys, rows.small, GONE)
+        groups, matches = rows.index(tuple(range(spec.keys))).probe(keys, GONE)
         values = None if spec.value_kind is None else rows.column(matches, rows.arity - 1)
         words, defined = aggregate_groups(spec, groups, values, len(keys), self.dictionary)
         lines: Lines = np.empty((len(keys), spec.keys + 1), dtype=np.int64)
@@ -141,10 +143,8 @@ class LocalBackend:
         assembled = self._assembled(plan)
         if assembled is not None:
             assembled.start(forbid)
-            is_full = True
-            while is_full:
-                heads, ranks = assembled.next_heads(assembled.addresses(), ids)
-                is_full = len(heads) == BUFFER
+            while not assembled.is_done:
+                heads, ranks = assembled.next_heads(ids)
                 self.enumerated += len(heads)
                 if len(heads):
                     yield heads, ranks
@@ -158,7 +158,7 @@ class LocalBackend:
         if id(plan) not in self.assembled:
             try:
                 self.assembled[id(plan)] = assemble(
-                    plan, self.tables, lambda each: self.dictionary.encode(each.value, each.kind)
+                    plan, self.tables, lambda each: self.dictionary.encode(each.value, each.kind), self.scratch
                 )
             except NotOnWords:
                 self.assembled[id(plan)] = None
@@ -222,7 +222,7 @@ class LocalBackend:
         table = self.tables[step.relation]
         if step.key:
             index = table.index(tuple(column for column, _ in step.key))
-            picks, matches = index.probe(self._lines([operand for _, operand in step.key], batch), table.small, forbid)
+            picks, matches = index.probe(self._lines([operand for _, operand in step.key], batch), forbid)
         else:
             every = table.ids(forbid)
             picks = np.repeat(np.arange(batch.size, dtype=np.int32), len(every))
