@@ -249,7 +249,8 @@ class Session:
         return View(self.program.relations[name], self.program.types, self._backend)
 
     def _shows(self, name: str) -> bool:
-        return name in (self.program.relations if self._wanted is None else self._wanted)
+        """Helper relations, whose names hold a `!`, are never shown."""
+        return "!" not in name if self._wanted is None else name in self._wanted
 
     def views(self) -> dict[str, set[Tuple]]:
         return {name: set(self.relation(name)) for name in self.program.relations if self._shows(name)}
