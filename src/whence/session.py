@@ -22,7 +22,10 @@ from whence.reference import Limits
 from whence.view import View
 
 # How views are kept up to date, by name.
-STRATEGIES: Mapping[str, Callable[[Program], Plan]] = {"support": compile_plan, "recompute": compile_recomputation}
+STRATEGIES: Mapping[str, Callable[[Program, Iterable[str] | None], Plan]] = {
+    "support": compile_plan,
+    "recompute": compile_recomputation,
+}
 
 
 class Update(NamedTuple):
@@ -86,6 +89,8 @@ def _work(stats: Stats) -> Work:
 class Session:
     """Keeps the views of a program exact under updates. `facts` are there from the start.
 
+    `wanted` names the relations to be seen, by default all: what they do not need is not derived.
+
     >>> from whence import load
     >>> session = Session(load("reach(x, y) :- link(x, y). reach(x, z) :- reach(x, y), link(y, z)."
     ...                        ".decl link(x:symbol, y:symbol) .input link .output reach"))
@@ -101,6 +106,7 @@ class Session:
         program: Program,
         *,
         facts: Mapping[str, Iterable[Tuple]] | None = None,
+        wanted: Iterable[str] | None = None,
         strategy: str = "support",
         limits: Limits = Limits(),  # noqa: B008 - immutable
         on_round: Callable[[str, int, int], None] | None = None,
@@ -108,7 +114,10 @@ class Session:
         if strategy not in STRATEGIES:
             raise ValueError(f"there is no strategy {strategy}; there are {', '.join(STRATEGIES)}")
         self.strategy = strategy
-        self.plan = STRATEGIES[strategy](program)
+        self._wanted = None if wanted is None else frozenset(wanted)
+        if unknown := (self._wanted or frozenset()) - program.relations.keys():
+            raise ValueError(f"there is no relation {min(unknown)}; there are {', '.join(program.relations)}")
+        self.plan = STRATEGIES[strategy](program, self._wanted)
         self.program = program
         self.windows = Windows(program.relations)
         self._base = frozenset(program.base_relations)
@@ -143,7 +152,7 @@ class Session:
         """Ends an epoch: its changes as tuples, and what it cost."""
         self.epoch += 1
         with self._maintainer.stats.phase("decode"):
-            shown = {name: delta for name, delta in changes.items() if not self.plan.is_helper(name)}
+            shown = {name: delta for name, delta in changes.items() if self._shows(name)}
             inserted = {name: self._backend.decode(name, delta.added) for name, delta in shown.items()}
             deleted = {name: self._backend.decode(name, delta.gone) for name, delta in shown.items()}
         self._maintainer.settle(changes)
@@ -213,7 +222,7 @@ class Session:
             before = self.program.relations.get(name)
             if before is not None:
                 _refuse_redeclared(before, relation)
-        plan = STRATEGIES[self.strategy](program)
+        plan = STRATEGIES[self.strategy](program, self._wanted)
         stats = self._maintainer.stats.copy()
         changes = revise(self._maintainer, plan)
         self.program, self.plan = program, plan
@@ -235,10 +244,15 @@ class Session:
         """The tuples of a relation, in no particular order: to iterate over, or as an Arrow table or a pandas DataFrame."""
         if name not in self.program.relations:
             raise ValueError(f"there is no relation {name}; there are {', '.join(self.program.relations)}")
+        if not self._shows(name):
+            raise ValueError(f"{name} is not among the relations that the session was asked for")
         return View(self.program.relations[name], self.program.types, self._backend)
 
+    def _shows(self, name: str) -> bool:
+        return name in (self.program.relations if self._wanted is None else self._wanted)
+
     def views(self) -> dict[str, set[Tuple]]:
-        return {name: set(self.relation(name)) for name in self.program.relations}
+        return {name: set(self.relation(name)) for name in self.program.relations if self._shows(name)}
 
 
 def _refuse_redeclared(before: Relation, after: Relation) -> None:
@@ -255,10 +269,11 @@ def evaluate(
     program: Program,
     facts: Mapping[str, Iterable[Tuple]],
     *,
+    wanted: Iterable[str] | None = None,
     limits: Limits = Limits(),  # noqa: B008 - immutable
     on_round: Callable[[str, int, int], None] | None = None,
 ) -> dict[str, set[Tuple]]:
-    """Every relation of the program, given its facts: one evaluation, in which windows and lifetimes forget nothing."""
+    """The wanted relations of the program (all by default): one evaluation, in which windows and lifetimes forget nothing."""
     lasting = {name: replace(relation, window=None, lifetime=None) for name, relation in program.relations.items()}
-    session = Session(replace(program, relations=lasting), facts=facts, limits=limits, on_round=on_round)
+    session = Session(replace(program, relations=lasting), facts=facts, wanted=wanted, limits=limits, on_round=on_round)
     return session.views()

@@ -23,7 +23,7 @@ from rich.table import Table
 
 import whence
 from whence import reference
-from whence.cli.evaluate import read_inputs, reported_errors, shown_warnings
+from whence.cli.evaluate import read_inputs, reported_errors, shown_warnings, wanted_of
 from whence.cli.programs import STDIN, FunctionsOption, ProgramArgument, existing_file, load_program
 from whence.cli.progress import Progress
 from whence.cli.terminal import err, show_diagnostic
@@ -105,7 +105,7 @@ def run(
             progress.text = "evaluating the initial state"
             limits = reference.Limits(max_tuples=max_tuples, timeout=timeout)
             started = time.perf_counter()
-            session = whence.Session(loaded, strategy=strategy, limits=limits)
+            session = whence.Session(loaded, wanted=wanted_of(loaded), strategy=strategy, limits=limits)
             with _sink(changes) as sink:
                 views = _Views(session, sink, changes, epoch_size)
                 views.start(given, since=started)

@@ -163,7 +163,10 @@ class Window:
 
 @dataclass(frozen=True)
 class Relation:
-    """`location` is the column that places a tuple; `choices` are sets of key columns of which each value occurs once."""
+    """`location` is the column that places a tuple; `choices` are sets of key columns of which each value occurs once.
+
+    `on_demand` says that only the tuples need to be derived that others ask for (Souffle's magic sets).
+    """
 
     name: str
     fields: tuple[Field, ...]
@@ -174,6 +177,7 @@ class Relation:
     window: Window | None = None
     lifetime: float | None = None
     limit: int | None = None
+    on_demand: bool = False
 
     @property
     def arity(self) -> int:
@@ -230,6 +234,12 @@ class Program:
 
     def transfers_of(self, kind: str) -> Iterator[Transfer]:
         return (transfer for transfer in self.transfers if transfer.kind == kind)
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """The relations that are written or counted."""
+        shown = {transfer.relation for transfer in self.transfers if transfer.kind != "input"}
+        return tuple(name for name in self.relations if name in shown)
 
     @property
     def base_relations(self) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ zero; where nothing is bound outside there is one group and no context. As much 
 
 - an atom that holds whenever the group has rows (`path(x, y, _)` beside `min d : { path(x, y, d) }`) goes, and with it the
   context: groups are then those that have rows;
-- the context goes also where it depends on the recursion that the rule is in and an empty group has no value;
+- the context goes also inside a recursion if an empty group has no value: it might depend on the recursion itself;
 - `rows` is the aggregated relation itself where the aggregate runs over one atom;
 - `groups` is the rule's head itself where nothing is left to join with.
 
@@ -138,9 +138,8 @@ class _Extraction:
             if isinstance(literal, Aggregation):
                 rest = (*rule.body[:at], *rule.body[at + 1 :])
                 without = tuple(each for each in rest if not _is_implied(each, rest, rule, literal))
-                asks_itself = self.recursive and _reads(rule.body[:at], frozenset(self.inside))
                 has_context = bool(literal.outer) and without == rest
-                if has_context and asks_itself and _context_can_go(literal):
+                if has_context and self.recursive and _context_can_go(literal):
                     has_context = False
                 groups = self._groups(rule, at, literal, has_context=has_context, alone=not without)
                 if groups.relation == rule.head.relation:
@@ -190,7 +189,8 @@ class _Extraction:
 
     def _rows(self, name: str, rule: Rule, literal: Aggregation, outer: tuple[Var, ...], context: Atom | None) -> Atom:
         inner: dict[str, Kind] = {part.name: part.kind for part in walk(literal.bodies) if isinstance(part, Var)}
-        local = tuple(Var(each, inner[each]) for each in literal.locals)
+        # The least and the greatest do not ask how often a value is there.
+        local = tuple(Var(each, inner[each]) for each in literal.locals if literal.op not in ("min", "max"))
         value: tuple[Term, ...] = () if literal.value is None else (literal.value,)
         rows = Atom(f"{name}:rows", (*outer, *local, *value), literal.span)
         before = () if context is None else (context,)

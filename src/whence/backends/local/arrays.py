@@ -26,3 +26,21 @@ def hashes_of(keys: Lines) -> Ids:
     hashes: Ids = np.empty(len(keys), dtype=np.int32)
     kernels.hash_lines(keys, hashes)
     return hashes
+
+
+def distinct(ids: Ids) -> Ids:
+    """Each row number once, in order."""
+    ordered = np.sort(ids)
+    first = np.ones(len(ordered), dtype=np.bool_)
+    first[1:] = ordered[1:] != ordered[:-1]
+    return ordered[first]
+
+
+def without(ids: Ids, others: Ids) -> Ids:
+    """Those of `ids` that are not among `others`."""
+    if not len(others) or not len(ids):
+        return ids
+    ordered = np.sort(others)
+    places = np.minimum(np.searchsorted(ordered, ids), len(ordered) - 1)
+    kept: Ids = ids[ordered[places] != ids]
+    return kept

@@ -9,7 +9,7 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from whence.backends.local.arrays import Ids, Lines
+from whence.backends.local.arrays import Ids, Lines, distinct, without
 from whence.backends.local.assemble import BUFFER, Assembled, NotOnWords, assemble
 from whence.backends.local.functors import apply_function, apply_functor, compare
 from whence.backends.local.groups import LocalGroups
@@ -157,10 +157,10 @@ class LocalBackend:
         return LocalGroups(spec, self.program, self.tables, self.dictionary)
 
     def distinct(self, ids: Ids) -> Ids:
-        return np.unique(ids)
+        return distinct(ids)
 
     def without(self, ids: Ids, others: Ids) -> Ids:
-        return ids[~np.isin(ids, others)]
+        return without(ids, others)
 
     # -- plans
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from whence.backends.local.arrays import Ids, Lines
+from whence.backends.local.arrays import Ids, Lines, without
 from whence.backends.local.table import Table
 from whence.backends.local.words import Dictionary, Words
 from whence.lang.aggregates import combine
@@ -57,13 +57,13 @@ class LocalGroups:
         _, before = self._rows_of(keys, absent)
         after = self._aggregated(keys, forbid)
         stay = table.find(after, absent)
-        return _lines_of(table, before[~np.isin(before, stay)]), after[stay < 0]
+        return _lines_of(table, without(before, stay)), after[stay < 0]
 
     def unsupported(self, keys: Lines, forbid: Mapping[str, int], absent: int, recursive: tuple[str, ...]) -> Lines:
         table = self.tables[self.spec.output]
         picks, before = self._rows_of(keys, absent)
         after = self._aggregated(keys[picks], forbid, table.ranks(before), recursive)
-        return _lines_of(table, before[~np.isin(before, table.find(after))])
+        return _lines_of(table, without(before, table.find(after)))
 
     def _rows_of(self, keys: Lines, absent: int) -> tuple[Ids, Ids]:
         """The output's rows: which of the keys, and the row."""
