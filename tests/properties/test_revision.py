@@ -9,7 +9,8 @@ from contextlib import suppress
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.properties.programs import Run, rules, runs, updates
+from tests.properties.counting import count_sequence
+from tests.properties.programs import DERIVED, Run, rules, runs, shapes, updates
 from tests.properties.test_maintenance import EXAMPLES, LIMITS
 
 from whence import ProgramError, Session, Update
@@ -19,8 +20,9 @@ from whence.session import STRATEGIES
 
 # A rule to add, the number of a rule to drop, or an epoch.
 Action = str | int | list[Update]
+epoch = st.lists(updates().map(lambda drawn: Update(*drawn)), min_size=1, max_size=6)
 actions = st.lists(
-    st.one_of(rules(), rules(), st.integers(0, 9), st.lists(updates(), min_size=1, max_size=6)), min_size=1, max_size=8
+    st.one_of(rules(), rules(), shapes(dict.fromkeys(DERIVED, 0)), st.integers(0, 9), epoch), min_size=1, max_size=8
 )
 
 
@@ -52,11 +54,14 @@ def check_revisions(run: Run, steps: list[Action], strategy: str) -> None:
         expected = evaluate(session.program, base, limits=LIMITS)
         assert session.views() == expected
         assert total == expected
+    count_sequence()
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @settings(
-    max_examples=EXAMPLES // 3, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
+    max_examples=max(40, EXAMPLES // 20),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )
 @given(run=runs(), steps=actions)
 def test_views_follow_rules_that_come_and_go(strategy: str, run: Run, steps: list[Action]) -> None:
