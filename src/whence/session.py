@@ -222,11 +222,17 @@ class Session:
             before = self.program.relations.get(name)
             if before is not None:
                 _refuse_redeclared(before, relation)
-        plan = STRATEGIES[self.strategy](program, self._wanted)
+        base = self._base & program.relations.keys()  # a relation that took updates goes on taking them
+        wanted, kept = self._wanted, None
+        if wanted is not None:
+            outputs = {transfer.relation for transfer in program.transfers_of("output")}
+            wanted |= outputs - self.program.relations.keys()
+            kept = wanted & program.relations.keys() | base.difference(program.base_relations)
+        plan = STRATEGIES[self.strategy](program, kept)
         stats = self._maintainer.stats.copy()
         changes = revise(self._maintainer, plan)
-        self.program, self.plan = program, plan
-        self._base |= set(program.base_relations)  # a relation that took updates goes on taking them
+        self.program, self.plan, self._wanted = program, plan, wanted
+        self._base = base.union(program.base_relations)
         self.windows.extend(program.relations)
         result = self._finish(changes, stats, 0)
         self._backend.forget(name for name in tuple(self._backend.tables) if name not in plan.program.relations)
@@ -249,7 +255,7 @@ class Session:
         return View(self.program.relations[name], self.program.types, self._backend)
 
     def _shows(self, name: str) -> bool:
-        return name in (self.program.relations if self._wanted is None else self._wanted)
+        return "!" not in name if self._wanted is None else name in self._wanted
 
     def views(self) -> dict[str, set[Tuple]]:
         return {name: set(self.relation(name)) for name in self.program.relations if self._shows(name)}
