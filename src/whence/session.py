@@ -6,25 +6,35 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, TypedDict
 
-from whence.backends.local.arrays import Ids
+from whence.backends.local.arrays import Ids, Lines
 from whence.backends.local.backend import LocalBackend
+from whence.engine.dred import DredStratum
 from whence.engine.guard import Guard
 from whence.engine.maintain import Maintainer
 from whence.engine.revise import revise
 from whence.engine.stats import Stats
-from whence.engine.support import Delta
+from whence.engine.support import Delta, SupportStratum
 from whence.engine.windows import Windows
 from whence.lang.program import Program, Relation
 from whence.lang.revise import add_rules, drop_rule
 from whence.lang.types import Tuple
-from whence.plan import Plan, compile_plan, compile_recomputation
+from whence.plan import Plan, compile_counting, compile_plan, compile_recomputation
 from whence.reference import Limits
 from whence.view import View
 
-# How views are kept up to date, by name.
-STRATEGIES: Mapping[str, Callable[[Program, Iterable[str] | None], Plan]] = {
-    "support": compile_plan,
-    "recompute": compile_recomputation,
+
+class Strategy(NamedTuple):
+    """How views are kept up to date: how a program is planned, and how strata with delta plans are maintained."""
+
+    compile: Callable[[Program, Iterable[str] | None], Plan]
+    native: type[SupportStratum[Ids, Lines, Ids]]
+
+
+STRATEGIES: Mapping[str, Strategy] = {
+    "support": Strategy(compile_plan, SupportStratum),
+    "counting": Strategy(compile_counting, SupportStratum),
+    "dred": Strategy(compile_plan, DredStratum),
+    "recompute": Strategy(compile_recomputation, SupportStratum),
 }
 
 
@@ -117,12 +127,14 @@ class Session:
         self._wanted = None if wanted is None else frozenset(wanted)
         if unknown := (self._wanted or frozenset()) - program.relations.keys():
             raise ValueError(f"there is no relation {min(unknown)}; there are {', '.join(program.relations)}")
-        self.plan = STRATEGIES[strategy](program, self._wanted)
+        self.plan = STRATEGIES[strategy].compile(program, self._wanted)
         self.program = program
         self.windows = Windows(program.relations)
         self._base = frozenset(program.base_relations)
         self._backend = LocalBackend(self.plan.program)
-        self._maintainer = Maintainer(self.plan, self._backend, Guard(program, limits, on_round))
+        self._maintainer = Maintainer(
+            self.plan, self._backend, Guard(program, limits, on_round), STRATEGIES[strategy].native
+        )
         self.epoch = -1
         self.last_epoch: Work = _work(Stats())
         self.initial = self.apply(Update("+", name, row) for name, rows in (facts or {}).items() for row in rows)
@@ -228,7 +240,7 @@ class Session:
             outputs = {transfer.relation for transfer in program.transfers_of("output")}
             wanted |= outputs - self.program.relations.keys()
             kept = wanted & program.relations.keys() | base.difference(program.base_relations)
-        plan = STRATEGIES[self.strategy](program, kept)
+        plan = STRATEGIES[self.strategy].compile(program, kept)
         stats = self._maintainer.stats.copy()
         changes = revise(self._maintainer, plan)
         self.program, self.plan, self._wanted = program, plan, wanted
@@ -255,6 +267,7 @@ class Session:
         return View(self.program.relations[name], self.program.types, self._backend)
 
     def _shows(self, name: str) -> bool:
+        """Helper relations, whose names hold a `!`, are never shown."""
         return "!" not in name if self._wanted is None else name in self._wanted
 
     def views(self) -> dict[str, set[Tuple]]:

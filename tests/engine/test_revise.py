@@ -59,10 +59,8 @@ class Followed:
         }
 
 
-@pytest.fixture(params=sorted(STRATEGIES))
+@pytest.fixture(params=[name for name in STRATEGIES if name != "counting"])  # the program is recursive
 def followed(request: pytest.FixtureRequest) -> Followed:
-    if request.param == "counting":
-        pytest.skip("the program is recursive")
     return Followed(TEXT, {"link": set(LINKS)}, request.param)
 
 

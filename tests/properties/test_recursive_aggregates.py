@@ -59,12 +59,13 @@ UPDATES = st.lists(
 )
 
 
+@pytest.mark.parametrize("strategy", ["support", "dred"])
 @pytest.mark.parametrize("name", PROGRAMS)
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(start=st.sets(st.tuples(st.integers(0, 4), st.integers(0, 4), st.integers(1, 3)), max_size=12), epochs=UPDATES)
-def test_views_are_the_references(name: str, start: set, epochs: list) -> None:
+def test_views_are_the_references(name: str, strategy: str, start: set, epochs: list) -> None:
     program = load(PROGRAMS[name])
-    session = Session(program, facts={"link": start})
+    session = Session(program, facts={"link": start}, strategy=strategy)
     links = set(start)
     shown: dict[str, set] = {each: set(rows) for each, rows in session.initial.inserted.items()}
     _check(session, evaluate(program, {"link": links}), shown)

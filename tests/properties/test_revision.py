@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -34,6 +34,16 @@ def take(session: Session, action: Action) -> Iterable[Update]:
     return session.apply(action)
 
 
+@contextmanager
+def recursion_refused(strategy: str) -> Iterator[None]:
+    """Counting does without recursion."""
+    try:
+        yield
+    except ValueError as error:
+        if strategy != "counting" or "counting does not maintain recursion" not in str(error):
+            raise
+
+
 def check_revisions(run: Run, steps: list[Action], strategy: str, wanted: frozenset[str] | None) -> None:
     base: dict[str, set[Tuple]] = {}
     session = Session(run.program, wanted=wanted, strategy=strategy, limits=LIMITS)
@@ -41,7 +51,7 @@ def check_revisions(run: Run, steps: list[Action], strategy: str, wanted: frozen
     for action in [*map(list, run.epochs[:2]), *steps]:
         changes: Iterable[Update] = []
         # A rule that does not fit is refused, and nothing has changed then.
-        with suppress(ProgramError):
+        with suppress(ProgramError), recursion_refused(strategy):
             changes = take(session, action)
         if isinstance(action, list):
             for op, relation, row, _ in action:
@@ -69,6 +79,6 @@ def check_revisions(run: Run, steps: list[Action], strategy: str, wanted: frozen
 def test_views_follow_rules_that_come_and_go(
     strategy: str, run: Run, steps: list[Action], wanted: frozenset[str] | None
 ) -> None:
-    with warnings.catch_warnings(), suppress(RunawayError):
+    with warnings.catch_warnings(), suppress(RunawayError), recursion_refused(strategy):
         warnings.simplefilter("ignore")
         check_revisions(run, steps, strategy, wanted)

@@ -20,10 +20,17 @@ MaintainedStratum = SupportStratum[Ids, Keys, Ranks] | RecomputedStratum[Ids, Ke
 
 
 class Maintainer(Generic[Ids, Keys, Ranks]):
-    """The views of one plan, kept exact."""
+    """The views of one plan, kept exact. `native` is how strata with delta plans are maintained."""
 
-    def __init__(self, plan: Plan, backend: Backend[Ids, Keys, Ranks], guard: Guard) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        backend: Backend[Ids, Keys, Ranks],
+        guard: Guard,
+        native: type[SupportStratum[Ids, Keys, Ranks]] = SupportStratum,
+    ) -> None:
         self.plan = plan
+        self.native = native
         self.backend = backend
         self.guard = guard
         self.stats = Stats()
@@ -39,7 +46,7 @@ class Maintainer(Generic[Ids, Keys, Ranks]):
     ) -> MaintainedStratum[Ids, Keys, Ranks]:
         """A stratum that nothing is known of yet."""
         if plan.native:
-            return SupportStratum(plan, backend, self.guard, self.stats)
+            return self.native(plan, backend, self.guard, self.stats)
         return RecomputedStratum(plan, stratum, backend, evaluator, self.stats)
 
     def apply(

@@ -38,6 +38,7 @@ from whence.engine.protocol import (
     Ids,
     Keys,
     Ranks,
+    Table,
 )
 from whence.engine.stats import Stats
 from whence.plan.steps import Check, DeltaPlan, Join, StratumPlan
@@ -73,7 +74,7 @@ class SupportStratum(Generic[Ids, Keys, Ranks]):
 
         The first epoch also derives what needs no input.
         """
-        epoch = _Epoch(self, inputs)
+        epoch = self.begin(inputs)
         if not first:  # before the first epoch nothing was derived
             with self.stats.phase("take away"):
                 for name, keys in removed.items():
@@ -87,6 +88,9 @@ class SupportStratum(Generic[Ids, Keys, Ranks]):
                 epoch.aggregates.begin()
             epoch.put_back()
             return epoch.finish()
+
+    def begin(self, inputs: Mapping[str, Delta[Ids]]) -> Epoch[Ids, Keys, Ranks]:
+        return Epoch(self, inputs)
 
     def revise(
         self,
@@ -102,7 +106,7 @@ class SupportStratum(Generic[Ids, Keys, Ranks]):
         """
         new = {each.rule.name for each in added}
         self.plan = replace(plan, deltas=tuple(each for each in plan.deltas if each.rule.name not in new))
-        epoch = _Epoch(self, inputs)
+        epoch = self.begin(inputs)
         with self.stats.phase("take away"):
             for each in dropped:
                 epoch.drop_all(each)
@@ -121,7 +125,9 @@ def _now(_: Join | Check) -> int:
     return GONE
 
 
-class _Epoch(Generic[Ids, Keys, Ranks]):
+class Epoch(Generic[Ids, Keys, Ranks]):
+    """One epoch of one stratum."""
+
     def __init__(self, stratum: SupportStratum[Ids, Keys, Ranks], inputs: Mapping[str, Delta[Ids]]) -> None:
         self.stratum = stratum
         self.backend = stratum.backend
@@ -283,13 +289,17 @@ class _Epoch(Generic[Ids, Keys, Ranks]):
         self.queue = {name: [] for name in self.queue}
         if not self.plan.aggregates:
             return frontier
-        for name, batch in frontier.items():
+        for name, batches in frontier.items():
             # A value that went may have taken away the only derivation of a row that was waiting.
-            table = self.backend.table(name)
-            frontier[name] = table.derivable(batch)
+            table, batch = self.backend.table(name), self.backend.distinct(batches)
+            frontier[name] = self._ready(table, batch)
             table.change_flags(batch, off=QUEUED)
             self.suspended[name].append(self.backend.without(batch, frontier[name]))
         return frontier
+
+    def _ready(self, table: Table[Ids, Keys, Ranks], batch: Ids) -> Ids:
+        """Rows that may become present: those that still have a derivation."""
+        return table.derivable(batch)
 
     def _insert(self, name: str, rows: Keys) -> None:
         """New rows of groups."""

@@ -56,6 +56,16 @@ def compile_plan(program: Program, wanted: Iterable[str] | None = None) -> Plan:
     return Plan(planned, tuple(_plan_stratum(planned, stratum, specs, reasons) for stratum in planned.strata))
 
 
+def compile_counting(program: Program, wanted: Iterable[str] | None = None) -> Plan:
+    """A plan for counting derivations alone, which cannot tell rows that only support each other. Raises ValueError."""
+    plan = compile_plan(program, wanted)
+    for stratum in plan.strata:
+        if stratum.recursive:
+            names = ", ".join(name for name in stratum.relations if "!" not in name)
+            raise ValueError(f"counting does not maintain recursion ({names}): use the strategy support")
+    return plan
+
+
 def compile_recomputation(program: Program, wanted: Iterable[str] | None = None) -> Plan:
     """A plan under which every stratum is evaluated anew when one of its inputs changes."""
     program = restrict(program, wanted)

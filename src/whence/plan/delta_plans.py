@@ -7,6 +7,7 @@ body tell the engine which rows the other literals must see, so that every deriv
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from whence.lang.order import order_body
 from whence.lang.program import (
@@ -49,6 +50,11 @@ def delta_plans(rule: Rule, stratum: frozenset[str]) -> Iterator[DeltaPlan]:
     for position, literal in enumerate(rule.body):
         if isinstance(literal, Atom | Negation):
             yield _Builder(rule, stratum).build(position)
+
+
+def rederivation(rule: Rule, stratum: frozenset[str]) -> DeltaPlan:
+    """The plan that finds which rows of the head's relation, given as if they had changed, the rule derives."""
+    return _Builder(replace(rule, body=(rule.head, *rule.body)), stratum).build(0)
 
 
 class _Builder:

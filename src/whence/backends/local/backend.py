@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whence.backends.local.arrays import Ids, Lines, distinct, without
-from whence.backends.local.assemble import BUFFER, Assembled, NotOnWords, assemble
+from whence.backends.local.assemble import Assembled, NotOnWords, Scratch, assemble
 from whence.backends.local.functors import apply_function, apply_functor, compare
 from whence.backends.local.groups import LocalGroups
 from whence.backends.local.table import Table
@@ -72,6 +72,7 @@ class LocalBackend:
         self.tables: dict[str, Table] = {}
         self.dictionary = Dictionary()
         self.assembled: dict[int, Assembled | None] = {}
+        self.buffers = Scratch()
         self.enumerated = 0
         self.warned: set[tuple[str, str]] = set()
         self.extend(program)
@@ -83,8 +84,7 @@ class LocalBackend:
         return self.dictionary.encode_rows(rows, self.kinds[relation])
 
     def decode(self, relation: str, ids: Ids) -> list[Tuple]:
-        table = self.tables[relation]
-        return self.dictionary.decode_rows(table.lines[ids, : table.arity], self.kinds[relation])
+        return self.dictionary.decode_rows(self.tables[relation].keys(ids), self.kinds[relation])
 
     def decode_keys(self, relation: str, keys: Lines) -> list[Tuple]:
         return self.dictionary.decode_rows(keys, self.kinds[relation])
@@ -96,7 +96,9 @@ class LocalBackend:
     def have_flag(self, relation: str, keys: Lines, flag: int) -> list[bool]:
         table = self.tables[relation]
         found = table.find(keys)
-        return ((found >= 0) & ((table.small[found, -1] & flag) != 0)).tolist()  # type: ignore[no-any-return]
+        there = found >= 0
+        there[there] = (table.flags(found[there]) & flag) != 0
+        return there.tolist()  # type: ignore[no-any-return]
 
     def concatenate(self, batches: Sequence[Ids]) -> Ids:
         return np.concatenate(batches) if batches else np.empty(0, dtype=np.int32)
@@ -132,7 +134,7 @@ class LocalBackend:
 
     def rows(self, relation: str, *, having: int = 0, without: int = 0) -> Lines:
         table = self.tables[relation]
-        return table.lines[table.with_flags(table.ids(without), on=having), : table.arity]
+        return table.keys(table.with_flags(table.ids(without), on=having))
 
     def take_over(self, relation: str, other: LocalBackend) -> tuple[Ids, Ids]:
         """Puts the table of another backend into the place of this one's, and flags what came and what went.
@@ -172,10 +174,8 @@ class LocalBackend:
         assembled = self._assembled(plan)
         if assembled is not None:
             assembled.start(forbid)
-            is_full = True
-            while is_full:
-                heads, ranks = assembled.next_heads(assembled.addresses(), ids)
-                is_full = len(heads) == BUFFER
+            while not assembled.is_done:
+                heads, ranks = assembled.next_heads(ids)
                 self.enumerated += len(heads)
                 if len(heads):
                     yield heads, ranks
@@ -189,7 +189,7 @@ class LocalBackend:
         if id(plan) not in self.assembled:
             try:
                 self.assembled[id(plan)] = assemble(
-                    plan, self.tables, lambda each: self.dictionary.encode(each.value, each.kind)
+                    plan, self.tables, lambda each: self.dictionary.encode(each.value, each.kind), self.buffers
                 )
             except NotOnWords:
                 self.assembled[id(plan)] = None
@@ -259,7 +259,7 @@ class LocalBackend:
         table = self.tables[step.relation]
         if step.key:
             index = table.index(tuple(column for column, _ in step.key))
-            picks, matches = index.probe(self._lines([operand for _, operand in step.key], batch), table.small, forbid)
+            picks, matches = index.probe(self._lines([operand for _, operand in step.key], batch), forbid)
         else:
             every = table.ids(forbid)
             picks = np.repeat(np.arange(batch.size, dtype=np.int32), len(every))

@@ -45,7 +45,7 @@ class LocalGroups:
         if len(keys) < 2 or not keys.shape[1]:
             return keys[:1]
         distinct = Table(keys.shape[1])
-        return _lines_of(distinct, distinct.add_supports(keys, np.zeros(len(keys), dtype=np.int32)))
+        return distinct.keys(distinct.add_supports(keys, np.zeros(len(keys), dtype=np.int32)))
 
     def without_rows(self, keys: Lines, absent: int) -> Lines:
         has_row = np.zeros(len(keys), dtype=np.bool_)
@@ -57,18 +57,18 @@ class LocalGroups:
         _, before = self._rows_of(keys, absent)
         after = self._aggregated(keys, forbid)
         stay = table.find(after, absent)
-        return _lines_of(table, without(before, stay)), after[stay < 0]
+        return table.keys(without(before, stay)), after[stay < 0]
 
     def unsupported(self, keys: Lines, forbid: Mapping[str, int], absent: int, recursive: tuple[str, ...]) -> Lines:
         table = self.tables[self.spec.output]
         picks, before = self._rows_of(keys, absent)
         after = self._aggregated(keys[picks], forbid, table.ranks(before), recursive)
-        return _lines_of(table, without(before, table.find(after)))
+        return table.keys(without(before, table.find(after)))
 
     def _rows_of(self, keys: Lines, absent: int) -> tuple[Ids, Ids]:
         """The output's rows: which of the keys, and the row."""
         table = self.tables[self.spec.output]
-        return table.index(self.spec.output_keys).probe(keys, table.small, absent)
+        return table.index(self.spec.output_keys).probe(keys, absent)
 
     def _aggregated(
         self, keys: Lines, forbid: Mapping[str, int], below: Ids | None = None, recursive: tuple[str, ...] = ()
@@ -78,13 +78,13 @@ class LocalGroups:
         if spec.context is not None:
             context = self.tables[spec.context]
             found = context.find(keys, forbid[spec.context])
-            asked = found >= 0
+            asked = np.flatnonzero(found >= 0)
             if below is not None and spec.context in recursive:
-                asked &= context.ranks(found) < below
+                asked = asked[context.ranks(found[asked]) < below[asked]]
             keys = keys[asked]
             below = None if below is None else below[asked]
         rows = self.tables[spec.rows]
-        groups, matches = rows.index(spec.key_columns).probe(keys, rows.small, forbid[spec.rows])
+        groups, matches = rows.index(spec.key_columns).probe(keys, forbid[spec.rows])
         if below is not None and spec.rows in recursive:
             lower = rows.ranks(matches) < below[groups]
             groups, matches = groups[lower], matches[lower]
@@ -106,10 +106,6 @@ class LocalGroups:
                 f"{place.file.name}:{place.line}: rule {self.spec.rule}: a sum inside recursion met a negative value; "
                 "such a sum can fall as the recursion goes on and has no well-defined result"
             )
-
-
-def _lines_of(table: Table, ids: Ids) -> Lines:
-    return table.part(ids, tuple(range(table.arity)))
 
 
 def aggregate_groups(
