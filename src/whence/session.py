@@ -137,7 +137,36 @@ class Session:
         )
         self.epoch = -1
         self.last_epoch: Work = _work(Stats())
-        self.initial = self.apply(Update("+", name, row) for name, rows in (facts or {}).items() for row in rows)
+        self._start(facts or {})
+
+    def _start(self, facts: Mapping[str, Iterable[Tuple]]) -> None:
+        """The first epoch, without a look at what is there before it."""
+        stats = self._maintainer.stats
+        with stats.phase("collect"):
+            insertions = {name: list(dict.fromkeys(rows)) for name, rows in facts.items()}
+            for name, rows in insertions.items():
+                self._check_relation(name)
+                arity = self.program.relations[name].arity
+                for row in rows:
+                    if len(row) != arity:
+                        self._check(Update("+", name, row))
+            passing = [
+                Update("+", name, row) for name in insertions for row in insertions[name] if self.windows.forgets(name)
+            ]
+            for name, kept in self._collect(passing, None)[0].items():
+                insertions[name] = [row for row, stays in kept.items() if stays]
+        self._maintainer.settle(self._maintainer.apply({}, insertions))
+        self.epoch += 1
+        self.last_epoch = _work(stats)
+
+    @property
+    def initial(self) -> Changes:
+        """What the first epoch brought: all there is, as long as no other has been applied."""
+        if self.epoch:
+            raise RuntimeError("updates have been applied: what was there at first is not known any more")
+        return Changes(
+            {name: list(view) for name in self.program.relations if self._shows(name) and (view := self.relation(name))}
+        )
 
     def apply(self, updates: Iterable[Update | tuple[str, str, Tuple]], now: float | None = None) -> Changes:
         """One epoch: all updates at once, the last one for a tuple deciding. Gives the net changes of all relations.
@@ -197,15 +226,18 @@ class Session:
         return wanted, len(listed)
 
     def _check(self, update: Update) -> None:
-        relation = self.program.relations.get(update.relation)
-        if relation is None:
-            raise ValueError(f"there is no relation {update.relation}")
-        if update.relation not in self._base:
-            raise ValueError(f"{update.relation} is derived by rules: only base relations take updates")
+        self._check_relation(update.relation)
+        relation = self.program.relations[update.relation]
         if update.op not in ("+", "-"):
             raise ValueError(f"{update.op} is no operation: + inserts, - deletes")
         if len(update.tuple) != relation.arity:
             raise ValueError(f"{relation.name} has {relation.arity} columns, not {len(update.tuple)}")
+
+    def _check_relation(self, name: str) -> None:
+        if name not in self.program.relations:
+            raise ValueError(f"there is no relation {name}")
+        if name not in self._base:
+            raise ValueError(f"{name} is derived by rules: only base relations take updates")
 
     def add_rule(self, text: str) -> Changes:
         """Adds rules to the program, with facts and declarations that come with them. Gives what that changes, as an epoch.

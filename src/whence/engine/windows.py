@@ -87,6 +87,9 @@ class Windows:
             if kept:
                 self.kept[name] = kept
 
+    def forgets(self, relation: str) -> bool:
+        return relation in self.kept
+
     def advance(self, time: float | None) -> None:
         if time is not None:
             self.clock = max(self.clock, time)
