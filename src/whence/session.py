@@ -295,7 +295,7 @@ class Session:
         if name not in self.program.relations:
             raise ValueError(f"there is no relation {name}; there are {', '.join(self.program.relations)}")
         if not self._shows(name):
-            raise ValueError(f"{name} is not among the relations that the session was asked for")
+            raise ValueError(f"{name} is not among the relations that the session shows")
         return View(self.program.relations[name], self.program.types, self._backend)
 
     def _shows(self, name: str) -> bool:
