@@ -265,11 +265,17 @@ class Session:
             before = self.program.relations.get(name)
             if before is not None:
                 _refuse_redeclared(before, relation)
-        plan = STRATEGIES[self.strategy].compile(program, self._wanted)
+        base = self._base & program.relations.keys()  # a relation that took updates goes on taking them
+        wanted, kept = self._wanted, None
+        if wanted is not None:
+            outputs = {transfer.relation for transfer in program.transfers_of("output")}
+            wanted |= outputs - self.program.relations.keys()
+            kept = wanted & program.relations.keys() | base.difference(program.base_relations)
+        plan = STRATEGIES[self.strategy].compile(program, kept)
         stats = self._maintainer.stats.copy()
         changes = revise(self._maintainer, plan)
-        self.program, self.plan = program, plan
-        self._base |= set(program.base_relations)  # a relation that took updates goes on taking them
+        self.program, self.plan, self._wanted = program, plan, wanted
+        self._base = base.union(program.base_relations)
         self.windows.extend(program.relations)
         result = self._finish(changes, stats, 0)
         self._backend.forget(name for name in tuple(self._backend.tables) if name not in plan.program.relations)
@@ -288,7 +294,7 @@ class Session:
         if name not in self.program.relations:
             raise ValueError(f"there is no relation {name}; there are {', '.join(self.program.relations)}")
         if not self._shows(name):
-            raise ValueError(f"{name} is not among the relations that the session was asked for")
+            raise ValueError(f"{name} is not among the relations that the session shows")
         return View(self.program.relations[name], self.program.types, self._backend)
 
     def _shows(self, name: str) -> bool:
