@@ -21,6 +21,7 @@ from whence.backends.local.hashing import (
     DELETED,
     EMPTY,
     FILLED,
+    FULL,
     LIMIT,
     LINES,
     MASK,
@@ -34,14 +35,13 @@ from whence.backends.local.hashing import (
     hash_block,
     same_words,
 )
-from whence.backends.local.memory import compiled, halves_at
+from whence.backends.local.memory import compiled, halves_at, kernel, words_at
 from whence.engine.protocol import ADDED, BATCH, FREE, HIDDEN, QUEUED, SUSPENDED
 
 FREE_LINES, FREE_COUNT, FREE_TOP, LINKED, LISTED, TOO_WIDE = range(OWN, OWN + 6)
 OWN_WORDS, OWN_HALVES = 6, 4
 # What a row has behind its columns.
 COUNT, WELL, RANK, FLAGS = 4, 3, 2, 1  # halves before the line's end
-_FULL = 0xFFFFFFFF
 
 
 @compiled
@@ -52,14 +52,15 @@ def fits_halves(keys: Any, start: int, size: int, columns: int) -> bool:
     return True
 
 
-@compiled
-def claim_rows(table: Any, keys: Any, ranks: Any, start: int, queue: Any) -> int:
+@kernel("int lines ids int ids")
+def claim_rows(address: int, keys: Any, ranks: Any, start: int, queue: Any) -> int:
     """One more derivation for each key, from rows whose highest rank is in `ranks`.
 
     A row that is present gains well-founded support if the derivation is from lower ranks; one that is not present is queued,
     and so are the rows made here. Stops where there is no room, or where a key takes more than the columns of the table have;
     returns the number of keys done.
     """
+    table = words_at(address)
     lines, slots, free = halves_at(table[LINES]), halves_at(table[SLOTS]), halves_at(table[FREE_LINES])
     width, step, columns, mask = table[WIDTH], table[STEP], table[COLUMNS], table[MASK]
     used, free_count, filled, listed = table[USED], table[FREE_COUNT], table[FILLED], table[LISTED]
@@ -83,7 +84,7 @@ def claim_rows(table: Any, keys: Any, ranks: Any, start: int, queue: Any) -> int
             while word != EMPTY:
                 if word == DELETED:
                     reusable = slot
-                elif (word ^ hashed) & (_FULL ^ mask) == 0 and same_words(
+                elif (word ^ hashed) & (FULL ^ mask) == 0 and same_words(
                     lines, (word & mask) * width, step, words, key, columns
                 ):
                     row = word & mask
@@ -112,7 +113,7 @@ def claim_rows(table: Any, keys: Any, ranks: Any, start: int, queue: Any) -> int
             else:
                 row = used
                 used += 1
-            slots[slot] = np.int32((hashed & (_FULL ^ mask)) | row)
+            slots[slot] = np.int32((hashed & (FULL ^ mask)) | row)
             for half in range(columns):
                 if step == 1:
                     lines[row * width + half] = words[key + 2 * half]
@@ -129,9 +130,10 @@ def claim_rows(table: Any, keys: Any, ranks: Any, start: int, queue: Any) -> int
     return line  # type: ignore[no-any-return]
 
 
-@compiled
-def find_rows(table: Any, forbid: int, keys: Any, out: Any) -> None:
+@kernel("int int lines ids")
+def find_rows(address: int, forbid: int, keys: Any, out: Any) -> None:
     """For each key the equal row if it has none of the forbidden flags, else -1."""
+    table = words_at(address)
     lines, width, columns = halves_at(table[LINES]), table[WIDTH], table[COLUMNS]
     words = halves_at(keys.ctypes.data)
     hashes = np.empty(BLOCK, dtype=np.int64)
@@ -145,9 +147,10 @@ def find_rows(table: Any, forbid: int, keys: Any, out: Any) -> None:
             out[start + at] = row
 
 
-@compiled
-def drop_supports(table: Any, keys: Any, ranks: Any, lost: Any) -> int:
+@kernel("int lines ids ids")
+def drop_supports(address: int, keys: Any, ranks: Any, lost: Any) -> int:
     """One derivation less for each key's row. Rows that lose their last well-founded one are suspended and listed."""
+    table = words_at(address)
     lines, width, columns = halves_at(table[LINES]), table[WIDTH], table[COLUMNS]
     words = halves_at(keys.ctypes.data)
     hashes = np.empty(BLOCK, dtype=np.int64)
@@ -168,16 +171,17 @@ def drop_supports(table: Any, keys: Any, ranks: Any, lost: Any) -> int:
     return end
 
 
-@compiled
-def erase_rows(table: Any, ids: Any) -> None:
+@kernel("int ids")
+def erase_rows(address: int, ids: Any) -> None:
     """Takes rows out of the table; their lines may be used again. None may be waiting to be linked."""
+    table = words_at(address)
     lines, slots, free = halves_at(table[LINES]), halves_at(table[SLOTS]), halves_at(table[FREE_LINES])
     width, step, columns, mask = table[WIDTH], table[STEP], table[COLUMNS], table[MASK]
     for at in range(len(ids)):
         row = np.int64(ids[at])
         hashed = hash_at(lines, row * width, columns, step)
         slot = hashed & mask
-        word = np.int32((hashed & (_FULL ^ mask)) | row)
+        word = np.int32((hashed & (FULL ^ mask)) | row)
         while slots[slot] != word:
             slot = (slot + 1) & mask
         slots[slot] = DELETED
@@ -187,9 +191,10 @@ def erase_rows(table: Any, ids: Any) -> None:
     table[FREE_TOP] = table[FREE_COUNT]
 
 
-@compiled
-def activate(table: Any, ids: Any, rank: int) -> None:
+@kernel("int ids int")
+def activate(address: int, ids: Any, rank: int) -> None:
     """Makes rows present: all the derivations they have are from lower ranks."""
+    table = words_at(address)
     lines, width = halves_at(table[LINES]), table[WIDTH]
     for at in range(len(ids)):
         base = (np.int64(ids[at]) + 1) * width
@@ -198,17 +203,19 @@ def activate(table: Any, ids: Any, rank: int) -> None:
         lines[base - FLAGS] = (lines[base - FLAGS] & ~(SUSPENDED | QUEUED | HIDDEN)) | BATCH
 
 
-@compiled
-def change_flags(table: Any, ids: Any, on: int, off: int) -> None:
+@kernel("int ids int int")
+def change_flags(address: int, ids: Any, on: int, off: int) -> None:
+    table = words_at(address)
     lines, width = halves_at(table[LINES]), table[WIDTH]
     for at in range(len(ids)):
         base = (np.int64(ids[at]) + 1) * width
         lines[base - FLAGS] = (lines[base - FLAGS] & ~off) | on
 
 
-@compiled
-def choose_flags(table: Any, ids: Any, on: int, off: int, out: Any) -> int:
+@kernel("int ids int int ids")
+def choose_flags(address: int, ids: Any, on: int, off: int, out: Any) -> int:
     """Those of the rows that have all flags of `on` and none of `off`."""
+    table = words_at(address)
     lines, width, end = halves_at(table[LINES]), table[WIDTH], 0
     for at in range(len(ids)):
         if lines[(np.int64(ids[at]) + 1) * width - FLAGS] & (on | off) == on:
@@ -217,9 +224,10 @@ def choose_flags(table: Any, ids: Any, on: int, off: int, out: Any) -> int:
     return end
 
 
-@compiled
-def read_halves(table: Any, ids: Any, which: int, out: Any) -> None:
+@kernel("int ids int ids")
+def read_halves(address: int, ids: Any, which: int, out: Any) -> None:
     """One of the halves behind the columns of each row."""
+    table = words_at(address)
     lines, width = halves_at(table[LINES]), table[WIDTH]
     for at in range(len(ids)):
         out[at] = lines[(np.int64(ids[at]) + 1) * width - which]

@@ -37,12 +37,12 @@ class Table:
     def keys(self, ids: Ids) -> Lines:
         """The rows by value."""
         keys: Lines = np.empty((len(ids), self.arity), dtype=np.int64)
-        hashing.read_lines(self.handle, ids, keys)
+        hashing.read_lines(self.address, ids, keys)
         return keys
 
     def column(self, ids: Ids, column: int) -> NDArray[np.int64]:
         values = np.empty(len(ids), dtype=np.int64)
-        hashing.read_column(self.handle, ids, column, values)
+        hashing.read_column(self.address, ids, column, values)
         return values
 
     def ranks(self, ids: Ids) -> Ids:
@@ -54,7 +54,7 @@ class Table:
     def with_flags(self, ids: Ids, *, on: int = 0, off: int = 0) -> Ids:
         """Those of the rows that have all flags of `on` and none of `off`."""
         chosen: Ids = np.empty(len(ids), dtype=np.int32)
-        return chosen[: kernels.choose_flags(self.handle, ids, on, off, chosen)]
+        return chosen[: kernels.choose_flags(self.address, ids, on, off, chosen)]
 
     def derivable(self, ids: Ids) -> Ids:
         """Those of the rows that have a derivation."""
@@ -64,12 +64,12 @@ class Table:
     def find(self, keys: Lines, forbid: int = 0) -> Ids:
         """For each line of `keys` the equal row, or -1 if there is none without a forbidden flag."""
         found: Ids = np.empty(len(keys), dtype=np.int32)
-        kernels.find_rows(self.handle, forbid, keys, found)
+        kernels.find_rows(self.address, forbid, keys, found)
         return found
 
     def _halves(self, ids: Ids, which: int) -> Ids:
         halves: Ids = np.empty(len(ids), dtype=np.int32)
-        kernels.read_halves(self.handle, ids, which, halves)
+        kernels.read_halves(self.address, ids, which, halves)
         return halves
 
     # -- writing
@@ -78,7 +78,7 @@ class Table:
         """One more derivation per line of `keys`; the rows that are not present and were not queued yet."""
         queue: Ids = np.empty(len(keys), dtype=np.int32)
         self.handle[LISTED] = done = 0
-        while (done := kernels.claim_rows(self.handle, keys, ranks, done, queue)) < len(keys):
+        while (done := kernels.claim_rows(self.address, keys, ranks, done, queue)) < len(keys):
             if self.handle[TOO_WIDE]:
                 self.rows.widen()
             else:
@@ -88,14 +88,14 @@ class Table:
     def drop_supports(self, keys: Lines, ranks: Ids) -> Ids:
         """One derivation less per line of `keys`, which are all there; the rows that this suspended."""
         lost: Ids = np.empty(len(keys), dtype=np.int32)
-        return lost[: kernels.drop_supports(self.handle, keys, ranks, lost)].copy()
+        return lost[: kernels.drop_supports(self.address, keys, ranks, lost)].copy()
 
     def activate(self, ids: Ids, rank: int) -> None:
         """Makes rows present, as part of the current batch."""
-        kernels.activate(self.handle, ids, rank)
+        kernels.activate(self.address, ids, rank)
 
     def change_flags(self, ids: Ids, *, on: int = 0, off: int = 0) -> None:
-        kernels.change_flags(self.handle, ids, on, off)
+        kernels.change_flags(self.address, ids, on, off)
 
     def erase(self, ids: Ids) -> None:
         if not len(ids):
@@ -107,7 +107,7 @@ class Table:
         if len(self.free.array) < needed:
             self.free.grow(needed + needed // 2)
             self.handle[FREE_LINES] = address_of(self.free.array)
-        kernels.erase_rows(self.handle, ids)
+        kernels.erase_rows(self.address, ids)
 
     # -- indexes
 
