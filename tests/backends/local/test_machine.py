@@ -5,8 +5,16 @@ from __future__ import annotations
 import pytest
 
 from whence import Session, load
-from whence.backends.local import machine
+from whence.backends.local import machine, parallel
 from whence.backends.local.assemble import BUFFER
+
+
+@pytest.fixture(autouse=True, params=["one thread", "two threads"])
+def threads(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if request.param == "two threads":
+        monkeypatch.setattr(parallel, "LARGE", 2)
+        monkeypatch.setattr(parallel, "CORES", 2)
+
 
 DECLARATIONS = ".decl e(x: number, y: number) .input e .decl f(x: number, y: number) .input f .output p\n"
 

@@ -29,7 +29,7 @@ _OPERATIONS = {
     "max": machine.MAXIMUM,
     "constant": machine.COPY,
 }
-BUFFER = 1 << 13
+BUFFER = 1 << 15
 Words = NDArray[np.int64]
 
 
@@ -63,6 +63,7 @@ class Assembled:
     state: Words
     heads: Lines
     head_ranks: Ids
+    is_last: bool = False
 
     def start(self, forbid: Forbid) -> None:
         for table in self.tables:
@@ -70,16 +71,14 @@ class Assembled:
         for place, step in self.masks:
             self.code[place] = forbid(step)
         self.state[: machine.LEVELS] = 0
-
-    @property
-    def is_done(self) -> bool:
-        return bool(self.state[machine.DONE])
+        self.is_last = False
 
     def next_heads(self, ids: Ids) -> tuple[Lines, Ids]:
-        """More heads, as views that the next call overwrites."""
+        """More heads, as views that the next call overwrites; `is_last` tells whether that is all."""
         count = machine.enumerate_heads(
             self.code, ids, self.blocks, self.keys, self.pairs, self.state, self.heads, self.head_ranks
         )
+        self.is_last = count <= BUFFER - machine.BLOCK
         return self.heads[:count], self.head_ranks[:count]
 
 

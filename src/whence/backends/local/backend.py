@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
+from whence.backends.local import parallel
 from whence.backends.local.arrays import Ids, Lines
 from whence.backends.local.assemble import Assembled, NotOnWords, Scratch, assemble
 from whence.backends.local.functors import apply_function, apply_functor, compare
@@ -66,8 +68,9 @@ class LocalBackend:
         self.kinds = {name: [each.kind for each in relation.fields] for name, relation in relations.items()}
         self.tables = {name: Table(relation.arity) for name, relation in relations.items()}
         self.dictionary = Dictionary()
-        self.assembled: dict[int, Assembled | None] = {}
-        self.scratch = Scratch()
+        self.assembled: dict[tuple[int, int], Assembled] = {}
+        self.on_words: dict[int, bool] = {}
+        self.scratch = (Scratch(), Scratch())
         self.enumerated = 0
         self.warned: set[tuple[str, str]] = set()
 
@@ -140,29 +143,51 @@ class LocalBackend:
         if ids is None or plan.scan is None:
             yield self._finish(plan, Batch(plan.slots, 1), forbid)
             return
-        assembled = self._assembled(plan)
-        if assembled is not None:
-            assembled.start(forbid)
-            while not assembled.is_done:
-                heads, ranks = assembled.next_heads(ids)
-                self.enumerated += len(heads)
-                if len(heads):
-                    yield heads, ranks
+        if self._is_on_words(plan):
+            yield from self._run_on_words(plan, ids, forbid)
             return
         for start in range(0, len(ids), PORTION):
             batch = self._scan(plan, plan.scan, ids[start : start + PORTION])
             yield self._finish(plan, batch, forbid)
 
-    def _assembled(self, plan: DeltaPlan) -> Assembled | None:
-        """The plan's instructions, or None if it needs values."""
-        if id(plan) not in self.assembled:
+    def _run_on_words(self, plan: DeltaPlan, ids: Ids, forbid: Forbid) -> Iterator[tuple[Lines, Ids]]:
+        if parallel.is_worthwhile(len(ids)):
+            middle = len(ids) // 2
+            pair = (self._assembled(plan, 0), self._assembled(plan, 1))
+            parts = [(pair[0], ids[:middle]), (pair[1], ids[middle:])]
+        else:
+            parts = [(self._assembled(plan, 0), ids)]
+        for assembled, _ in parts:
+            assembled.start(forbid)
+        while parts:
+            batches = parallel.run([partial(assembled.next_heads, part) for assembled, part in parts])
+            for heads, ranks in batches:
+                self.enumerated += len(heads)
+                if len(heads):
+                    yield heads, ranks
+            parts = [(assembled, part) for assembled, part in parts if not assembled.is_last]
+
+    def _is_on_words(self, plan: DeltaPlan) -> bool:
+        """Whether the plan can do without values."""
+        if id(plan) not in self.on_words:
             try:
-                self.assembled[id(plan)] = assemble(
-                    plan, self.tables, lambda each: self.dictionary.encode(each.value, each.kind), self.scratch
-                )
+                self._assembled(plan, 0)
+                self.on_words[id(plan)] = True
             except NotOnWords:
-                self.assembled[id(plan)] = None
-        return self.assembled[id(plan)]
+                self.on_words[id(plan)] = False
+        return self.on_words[id(plan)]
+
+    def _assembled(self, plan: DeltaPlan, thread: int) -> Assembled:
+        """The plan's instructions for one of two threads."""
+        assembled = self.assembled.get((id(plan), thread))
+        if assembled is None:
+            assembled = self.assembled[id(plan), thread] = assemble(
+                plan,
+                self.tables,
+                lambda each: self.dictionary.encode(each.value, each.kind),
+                self.scratch[thread],
+            )
+        return assembled
 
     def _finish(self, plan: DeltaPlan, batch: Batch, forbid: Forbid) -> tuple[Lines, Ids]:
         for step in plan.steps:

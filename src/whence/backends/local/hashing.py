@@ -130,6 +130,11 @@ def read_column(address: int, ids: Any, column: int, out: Any) -> None:
         out[at] = word_at(lines, np.int64(ids[at]) * width, column, step)
 
 
+def _limit(slots: int) -> int:
+    """How many slots may be filled."""
+    return (slots * 5) // 8
+
+
 class HashedLines:
     """The arrays behind a handle. `own_halves` is what a line has besides its columns, `own_words` what the handle has."""
 
@@ -137,7 +142,8 @@ class HashedLines:
         self.columns = columns
         self.own_halves = own_halves
         self.room = Growing(2 * BLOCK, columns * step + own_halves)
-        self.slots: Halves = np.full(4 * BLOCK, EMPTY, dtype=np.int32)
+        self.slot_room = Growing(4 * BLOCK, 1)
+        self.slots.fill(EMPTY)
         self.handle: Handle = np.zeros(OWN + own_words, dtype=np.int64)
         self.address = address_of(self.handle)
         self.handle[STEP], self.handle[COLUMNS] = step, columns
@@ -147,26 +153,33 @@ class HashedLines:
     def lines(self) -> Halves:
         return self.room.array
 
+    @property
+    def slots(self) -> Halves:
+        return self.slot_room.array
+
     def _moved(self) -> None:
         handle = self.handle
         handle[LINES], handle[WIDTH], handle[CAPACITY] = address_of(self.lines), self.lines.shape[1], len(self.lines)
         handle[SLOTS], handle[MASK] = address_of(self.slots), len(self.slots) - 1
-        handle[LIMIT] = (len(self.slots) * 5) // 8
+        handle[LIMIT] = _limit(len(self.slots))
 
-    def make_room(self, live: int, flags: int, unwanted: int) -> None:
-        """Room for a block more: of lines if they are used up, of slots if too many are filled.
+    def make_room(self, live: int, flags: int, unwanted: int, more: int = BLOCK) -> None:
+        """Room for so many more: lines if they are used up, slots if too many are filled.
 
         `live` is how many of the lines are in slots: those without the unwanted bits in the half `flags`.
         """
         handle = self.handle
         used = int(handle[USED])
-        if used + BLOCK > len(self.lines):
-            self.room.grow(used + used // 2 + 2 * BLOCK)
+        if used + more > len(self.lines):
+            self.room.grow(used + max(used // 2, more) + BLOCK)
             self._moved()
-        if handle[FILLED] + BLOCK > handle[LIMIT]:
+        if handle[FILLED] + more > handle[LIMIT]:
             # Slots that held deleted lines are filled too; if there are many, the same number of slots will do.
-            size = len(self.slots) if live < len(self.slots) // 4 else 2 * len(self.slots)
-            self.slots = np.full(size, EMPTY, dtype=np.int32)
+            size = len(self.slots) if live + more < len(self.slots) // 4 else 2 * len(self.slots)
+            while live + more > _limit(size):
+                size *= 2
+            self.slot_room.grow(size)
+            self.slots.fill(EMPTY)
             self._moved()
             fill_slots(self.address, flags, unwanted)
 

@@ -35,7 +35,7 @@ from whence.backends.local.hashing import (
     hash_block,
     same_words,
 )
-from whence.backends.local.memory import compiled, halves_at, kernel, words_at
+from whence.backends.local.memory import compiled, halves_at, kernel, prefetch, words_at
 from whence.engine.protocol import ADDED, BATCH, FREE, HIDDEN, QUEUED, SUSPENDED
 
 FREE_LINES, FREE_COUNT, FREE_TOP, LINKED, LISTED, TOO_WIDE = range(OWN, OWN + 6)
@@ -50,6 +50,35 @@ def fits_halves(keys: Any, start: int, size: int, columns: int) -> bool:
         if np.int64(keys[2 * at]) >> 31 != np.int64(keys[2 * at + 1]):
             return False
     return True
+
+
+@compiled
+def count_derivation(lines: Any, base: int, rank: int, row: int, queue: Any, listed: int) -> int:
+    """One more derivation for a row, which ends at `base`. Returns whether the row was put into the queue for it."""
+    lines[base - COUNT] += 1
+    flags = lines[base - FLAGS]
+    if not flags & SUSPENDED:
+        if rank < lines[base - RANK]:
+            lines[base - WELL] += 1
+    elif not flags & QUEUED:
+        lines[base - FLAGS] = flags | QUEUED
+        queue[listed] = row
+        return 1
+    return 0
+
+
+@compiled
+def write_row(lines: Any, row: int, width: int, step: int, words: Any, key: int, columns: int) -> None:
+    """A row with one derivation, which is not present yet."""
+    if step == 1:
+        for column in range(columns):
+            lines[row * width + column] = words[key + 2 * column]
+    else:
+        for half in range(2 * columns):
+            lines[row * width + half] = words[key + half]
+    base = (row + 1) * width
+    lines[base - COUNT], lines[base - WELL], lines[base - RANK] = 1, 0, 0
+    lines[base - FLAGS] = SUSPENDED | QUEUED | HIDDEN | ADDED
 
 
 @kernel("int lines ids int ids")
@@ -92,16 +121,7 @@ def claim_rows(address: int, keys: Any, ranks: Any, start: int, queue: Any) -> i
                 slot = (slot + 1) & mask
                 word = np.int64(slots[slot])
             if row >= 0:
-                base = (row + 1) * width
-                lines[base - COUNT] += 1
-                flags = lines[base - FLAGS]
-                if not flags & SUSPENDED:
-                    if ranks[line + at] < lines[base - RANK]:
-                        lines[base - WELL] += 1
-                elif not flags & QUEUED:
-                    lines[base - FLAGS] = flags | QUEUED
-                    queue[listed] = row
-                    listed += 1
+                listed += count_derivation(lines, (row + 1) * width, ranks[line + at], row, queue, listed)
                 continue
             if reusable >= 0:
                 slot = reusable
@@ -114,20 +134,95 @@ def claim_rows(address: int, keys: Any, ranks: Any, start: int, queue: Any) -> i
                 row = used
                 used += 1
             slots[slot] = np.int32((hashed & (FULL ^ mask)) | row)
-            for half in range(columns):
-                if step == 1:
-                    lines[row * width + half] = words[key + 2 * half]
-                else:
-                    lines[row * width + 2 * half] = words[key + 2 * half]
-                    lines[row * width + 2 * half + 1] = words[key + 2 * half + 1]
-            base = (row + 1) * width
-            lines[base - COUNT], lines[base - WELL], lines[base - RANK] = 1, 0, 0
-            lines[base - FLAGS] = SUSPENDED | QUEUED | HIDDEN | ADDED
+            write_row(lines, row, width, step, words, key, columns)
             queue[listed] = row
             listed += 1
         line += size
     table[USED], table[FREE_COUNT], table[FILLED], table[LISTED] = used, free_count, filled, listed
     return line  # type: ignore[no-any-return]
+
+
+# Two threads can claim rows at once: each takes the keys whose slots begin in its half of the slots, and the rows it makes go to
+# lines of its own. What would cross into the other half is left for later, and so is what is too wide.
+
+
+@kernel("int lines ids int int ids ids ids words")
+def claim_half(
+    address: int, keys: Any, ranks: Any, upper: int, first: int, queue: Any, taken: Any, left: Any, ends: Any
+) -> None:
+    """`claim_rows` for one half of the slots, with new rows from line `first` on, for which there must be room.
+
+    `taken` are the slots of the rows made, `left` the keys left for later. `ends` says how many there are in `queue`, `taken` and
+    `left`, and how many slots were empty before.
+    """
+    table = words_at(address)
+    lines, slots = halves_at(table[LINES]), halves_at(table[SLOTS])
+    width, step, columns, mask = table[WIDTH], table[STEP], table[COLUMNS], table[MASK]
+    words, total = halves_at(keys.ctypes.data), keys.shape[0]
+    hashes, own = np.empty(BLOCK, dtype=np.int64), np.empty(BLOCK, dtype=np.int64)
+    half = (mask + 1) >> 1
+    stop = half * (upper + 1)
+    listed, made, later, filled = np.int64(0), np.int64(0), np.int64(0), np.int64(0)
+    for start in range(0, total, BLOCK):
+        size = 0
+        for line in range(start, min(start + BLOCK, total)):
+            hashed = hash_at(words, 2 * columns * line, columns, 2)
+            if ((hashed & mask) >= half) == upper:
+                hashes[size], own[size] = hashed, line
+                size += 1
+                prefetch(table[SLOTS] + 4 * (hashed & mask))
+        for at in range(size):
+            word = np.int64(slots[hashes[at] & mask])
+            if (word ^ hashes[at]) & (FULL ^ mask) == 0:
+                prefetch(table[LINES] + 4 * width * (word & mask))
+        for at in range(size):
+            key, hashed = 2 * columns * own[at], hashes[at]
+            slot, reusable, row = hashed & mask, np.int64(-1), np.int64(-1)
+            word = np.int64(slots[slot])
+            while word != EMPTY:
+                if word == DELETED:
+                    reusable = slot
+                elif (word ^ hashed) & (FULL ^ mask) == 0 and same_words(
+                    lines, (word & mask) * width, step, words, key, columns
+                ):
+                    row = word & mask
+                    break
+                slot += 1
+                if slot == stop:
+                    break
+                word = np.int64(slots[slot])
+            if row >= 0:
+                listed += count_derivation(lines, (row + 1) * width, ranks[own[at]], row, queue, listed)
+            elif slot == stop or (step == 1 and not fits_halves(words, own[at], 1, columns)):
+                left[later] = own[at]
+                later += 1
+            else:
+                if reusable >= 0:
+                    slot = reusable
+                else:
+                    filled += 1
+                row = first + made
+                slots[slot] = np.int32((hashed & (FULL ^ mask)) | row)
+                write_row(lines, row, width, step, words, key, columns)
+                taken[made] = slot
+                made += 1
+                queue[listed] = row
+                listed += 1
+    ends[0], ends[1], ends[2], ends[3] = listed, made, later, filled
+
+
+@kernel("int int int ids int ids int")
+def move_rows(address: int, first: int, down: int, taken: Any, made: int, queue: Any, listed: int) -> None:
+    """Moves the rows that `claim_half` made from line `first` on down by some lines."""
+    table = words_at(address)
+    lines, slots, width = halves_at(table[LINES]), halves_at(table[SLOTS]), table[WIDTH]
+    for at in range(first * width, (first + made) * width):
+        lines[at - down * width] = lines[at]
+    for at in range(made):
+        slots[taken[at]] -= down
+    for at in range(listed):
+        if queue[at] >= first:
+            queue[at] -= down
 
 
 @kernel("int int lines ids")

@@ -51,9 +51,9 @@ BLOCK = 256
 # `blocks` is: depth, register, line. Behind the registers stand the highest rank that a line uses, and where the rows that it
 # joins with begin and end in the arena of the join's index.
 RANKS, FIRSTS, LASTS = 3, 2, 1
-# What `state` holds: the next changed row, the depth reached, whether to go on after heads, whether there are no more, how
-# many joins there are; then, for each open join, the lines of its block and how many are done; then where it is in the code.
-NEXT, DEPTH, RESUME, DONE, LEVELS, SIZES = range(6)
+# What `state` holds: the next changed row, the depth reached, whether to go on after heads, how many
+# joins there are; then, for each open join, the lines of its block and how many are done; then where it is in the code.
+NEXT, DEPTH, RESUME, LEVELS, SIZES = range(5)
 
 
 @compiled
@@ -319,10 +319,7 @@ def emit_block(
 def enumerate_heads(
     code: Any, ids: Any, blocks: Any, keys: Any, pairs: Any, state: Any, heads: Any, head_ranks: Any
 ) -> int:
-    """Writes heads until there are no more or there is no room for a block of them; returns their number.
-
-    `state[DONE]` tells whether there are no more.
-    """
+    """Writes heads until there are no more or there is no room for a block of them; returns their number."""
     written: Any = np.int64(0)  # typed, or Numba compiles what it is passed to twice
     depth, at, size = state[DEPTH], 0, 0
     going_back = state[RESUME] == 1
@@ -348,7 +345,6 @@ def enumerate_heads(
                     break
         if size == 0:
             if state[NEXT] >= len(ids):
-                state[DONE] = 1
                 return written
             size = load_block(code, ids, state[NEXT], blocks)
             state[NEXT] += BLOCK

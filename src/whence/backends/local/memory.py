@@ -117,6 +117,8 @@ class Growing:
         """To at least so many lines. No view of the array may be in use."""
         old, width = self.array, self.array.shape[1]
         size = -(-lines * width * 4 // _PAGE) * _PAGE
+        if lines <= len(old):
+            return
         if size < _LARGE or sys.platform != "linux":
             self.array = np.empty((lines, width), dtype=np.int32)
             self.array[: len(old)] = old

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from numpy.typing import NDArray
 
-from whence.backends.local import hashing, kernels
+from whence.backends.local import hashing, kernels, parallel
 from whence.backends.local.arrays import Ids, Lines
-from whence.backends.local.hashing import USED, HashedLines
+from whence.backends.local.hashing import FILLED, USED, HashedLines
 from whence.backends.local.index import Index
 from whence.backends.local.kernels import FREE_COUNT, FREE_LINES, FREE_TOP, LINKED, LISTED, TOO_WIDE
 from whence.backends.local.memory import Growing, address_of
@@ -76,14 +78,46 @@ class Table:
 
     def add_supports(self, keys: Lines, ranks: Ids) -> Ids:
         """One more derivation per line of `keys`; the rows that are not present and were not queued yet."""
+        if parallel.is_worthwhile(len(keys)) and self.handle[USED] > len(keys) and not self.handle[FREE_COUNT]:
+            return self._add_by_halves(keys, ranks)
+        return self._add(keys, ranks)
+
+    def _add(self, keys: Lines, ranks: Ids) -> Ids:
         queue: Ids = np.empty(len(keys), dtype=np.int32)
         self.handle[LISTED] = done = 0
         while (done := kernels.claim_rows(self.address, keys, ranks, done, queue)) < len(keys):
             if self.handle[TOO_WIDE]:
                 self.rows.widen()
             else:
-                self.rows.make_room(len(self), self.rows.lines.shape[1] - kernels.FLAGS, FREE)
+                self._make_room(hashing.BLOCK)
         return queue[: self.handle[LISTED]].copy()
+
+    def _add_by_halves(self, keys: Lines, ranks: Ids) -> Ids:
+        """`add_supports` with two threads."""
+        size, handle = len(keys), self.handle
+        self._make_room(2 * size)
+        used = int(handle[USED])
+        queue, taken, left = np.empty((3, 2, size), dtype=np.int32)
+        ends = np.empty((2, 4), dtype=np.int64)
+
+        def claim(half: int) -> None:
+            first = used + half * size
+            kernels.claim_half(self.address, keys, ranks, half, first, queue[half], taken[half], left[half], ends[half])
+
+        parallel.run([partial(claim, 0), partial(claim, 1)])
+        (listed, made, later, filled), (listed_too, made_too, later_too, filled_too) = ends.tolist()
+        # The rows that the second thread made go right behind those of the first.
+        kernels.move_rows(self.address, used + size, size - made, taken[1], made_too, queue[1], listed_too)
+        handle[USED] = used + made + made_too
+        handle[FILLED] += filled + filled_too
+        queued = [queue[0, :listed], queue[1, :listed_too]]
+        if later or later_too:
+            rest = np.concatenate([left[0, :later], left[1, :later_too]])
+            queued.append(self._add(keys[rest], ranks[rest]))
+        return np.concatenate(queued)
+
+    def _make_room(self, more: int) -> None:
+        self.rows.make_room(len(self), self.rows.lines.shape[1] - kernels.FLAGS, FREE, more)
 
     def drop_supports(self, keys: Lines, ranks: Ids) -> Ids:
         """One derivation less per line of `keys`, which are all there; the rows that this suspended."""
