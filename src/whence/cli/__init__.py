@@ -38,6 +38,7 @@ COMMANDS = (
         "Keep the views of a program current under updates, and say what changes.",
         PROGRAMS,
     ),
+    LazyCommand("warm", "whence.cli.warm:warm", "Compile the engine's loops ahead of their first use.", "Installation"),
 )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import Any
 
@@ -20,4 +21,6 @@ class LazyCommand(TyperCommand):
         module, _, function = self.target.partition(":")
         app = typer.Typer(rich_markup_mode="markdown", add_completion=False, pretty_exceptions_enable=False)
         app.command(self.name)(getattr(import_module(module), function))
+        if "whence.backends.local.compiling" in sys.modules:
+            import_module("whence.cli.warm").announce_compilation()
         return typer.main.get_command(app).make_context(info_name, args, parent=parent, **extra)

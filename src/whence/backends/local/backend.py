@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
 
+from whence.backends.local import parallel
 from whence.backends.local.arrays import Ids, Lines, distinct, without
 from whence.backends.local.assemble import Assembled, NotOnWords, Scratch, assemble
 from whence.backends.local.functors import apply_function, apply_functor, compare
@@ -71,8 +73,9 @@ class LocalBackend:
         self.kinds: dict[str, list[Kind]] = {}
         self.tables: dict[str, Table] = {}
         self.dictionary = Dictionary()
-        self.assembled: dict[int, Assembled | None] = {}
-        self.buffers = Scratch()
+        self.assembled: dict[tuple[int, int], Assembled] = {}
+        self.on_words: dict[int, bool] = {}
+        self.buffers = (Scratch(), Scratch())
         self.enumerated = 0
         self.warned: set[tuple[str, str]] = set()
         self.extend(program)
@@ -119,12 +122,17 @@ class LocalBackend:
             self.kinds[name] = [each.kind for each in relation.fields]
             if name not in self.tables:
                 self.tables[name] = Table(relation.arity)
-        self.assembled.clear()  # it names plans and tables by identity
+        self._forget_assembled()
 
     def forget(self, relations: Iterable[str]) -> None:
         for name in relations:
             del self.kinds[name], self.tables[name]
+        self._forget_assembled()
+
+    def _forget_assembled(self) -> None:
+        """Instructions name plans and tables by identity."""
         self.assembled.clear()
+        self.on_words.clear()
 
     def scratch(self) -> LocalBackend:
         """Empty tables for the same program, in which values are the same words."""
@@ -171,29 +179,51 @@ class LocalBackend:
         if ids is None or plan.scan is None:
             yield from self._heads(plan, Batch(plan.slots, 1), forbid)
             return
-        assembled = self._assembled(plan)
-        if assembled is not None:
-            assembled.start(forbid)
-            while not assembled.is_done:
-                heads, ranks = assembled.next_heads(ids)
-                self.enumerated += len(heads)
-                if len(heads):
-                    yield heads, ranks
+        if self._is_on_words(plan):
+            yield from self._run_on_words(plan, ids, forbid)
             return
         for start in range(0, len(ids), PORTION):
             batch = self._scan(plan, plan.scan, ids[start : start + PORTION])
             yield from self._heads(plan, batch, forbid)
 
-    def _assembled(self, plan: DeltaPlan) -> Assembled | None:
-        """The plan's instructions, or None if it needs values."""
-        if id(plan) not in self.assembled:
+    def _run_on_words(self, plan: DeltaPlan, ids: Ids, forbid: Forbid) -> Iterator[tuple[Lines, Ids]]:
+        if parallel.is_worthwhile(len(ids)):
+            middle = len(ids) // 2
+            pair = (self._assembled(plan, 0), self._assembled(plan, 1))
+            parts = [(pair[0], ids[:middle]), (pair[1], ids[middle:])]
+        else:
+            parts = [(self._assembled(plan, 0), ids)]
+        for assembled, _ in parts:
+            assembled.start(forbid)
+        while parts:
+            batches = parallel.run([partial(assembled.next_heads, part) for assembled, part in parts])
+            for heads, ranks in batches:
+                self.enumerated += len(heads)
+                if len(heads):
+                    yield heads, ranks
+            parts = [(assembled, part) for assembled, part in parts if not assembled.is_last]
+
+    def _is_on_words(self, plan: DeltaPlan) -> bool:
+        """Whether the plan can do without values."""
+        if id(plan) not in self.on_words:
             try:
-                self.assembled[id(plan)] = assemble(
-                    plan, self.tables, lambda each: self.dictionary.encode(each.value, each.kind), self.buffers
-                )
+                self._assembled(plan, 0)
+                self.on_words[id(plan)] = True
             except NotOnWords:
-                self.assembled[id(plan)] = None
-        return self.assembled[id(plan)]
+                self.on_words[id(plan)] = False
+        return self.on_words[id(plan)]
+
+    def _assembled(self, plan: DeltaPlan, thread: int) -> Assembled:
+        """The plan's instructions for one of two threads."""
+        assembled = self.assembled.get((id(plan), thread))
+        if assembled is None:
+            assembled = self.assembled[id(plan), thread] = assemble(
+                plan,
+                self.tables,
+                lambda each: self.dictionary.encode(each.value, each.kind),
+                self.buffers[thread],
+            )
+        return assembled
 
     def _heads(self, plan: DeltaPlan, batch: Batch, forbid: Forbid, done: int = 0) -> Iterator[tuple[Lines, Ids]]:
         """The heads of what becomes of a batch in the steps that are left."""
