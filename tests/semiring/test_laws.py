@@ -57,7 +57,9 @@ def test_sums_and_powers_by_doubling(name: str, data: st.DataObject) -> None:
     assert semiring.power(value, count) == semiring.product([value] * count)
 
 
-@pytest.mark.parametrize("name", ["boolean", "natural", "counting", "tropical", "viterbi", "fuzzy", "access", "integer"])
+@pytest.mark.parametrize(
+    "name", ["boolean", "natural", "counting", "tropical", "viterbi", "fuzzy", "access", "integer"]
+)
 @given(data=st.data())
 def test_values_read_back_from_their_text(name: str, data: st.DataObject) -> None:
     semiring, values = VALUES[name]

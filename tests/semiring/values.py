@@ -27,7 +27,7 @@ from whence.semiring import (
     events,
 )
 from whence.semiring.polynomials import monomial
-from whence.semiring.witnesses import minimal
+from whence.semiring.witnesses import NOTHING, minimal
 
 TOKENS = st.sampled_from("pqrs")
 # Eighths multiply exactly as floats, so that laws hold to the last bit.
@@ -66,7 +66,7 @@ VALUES: Mapping[str, tuple[Semiring[Any], st.SearchStrategy[Any]]] = {
         (SEMIRINGS["viterbi"], degrees),
         (SEMIRINGS["fuzzy"], degrees),
         (SEMIRINGS["access"], st.sampled_from(("public", "confidential", "secret", "top-secret", "nobody"))),
-        (SEMIRINGS["lineage"], st.one_of(st.none(), sets)),
+        (SEMIRINGS["lineage"], st.one_of(st.just(NOTHING), sets)),
         (Why(), families),
         (PosBool(), families.map(minimal)),
         (TRIO, polynomials_in(TRIO, naturals)),

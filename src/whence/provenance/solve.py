@@ -17,14 +17,16 @@ import heapq
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cmp_to_key, reduce
+from itertools import count as numbers
 from itertools import product as combinations
 from typing import Any, TypeVar
 
 from whence.lang.graph import components
 from whence.provenance.graph import DerivationGraph, Fact
-from whence.semiring import NotInThisSemiring, Polynomial, Polynomials, PowerSeries, Product, Semiring
+from whence.semiring import Polynomial, Polynomials, PowerSeries, Product, Semiring
 from whence.semiring.numbers import INFINITY, Boolean, Counting
 from whence.semiring.polynomials import Monomial, multiply
+from whence.semiring.tokens import show_token
 
 V = TypeVar("V")
 Node = TypeVar("Node", bound=Hashable)
@@ -65,17 +67,10 @@ def equations_of(
     factors = rules or {}
     equations: dict[Fact, list[Term[V, Fact]]] = {fact: [] for fact in graph.facts}
     for fact in graph.base:
-        equations[fact].append((base_annotation(semiring, fact, annotate(fact)), ()))
+        equations[fact].append((semiring.base(fact, annotate(fact)), ()))
     for fact, derivations in graph.derivations.items():
         equations[fact] += [(factors.get(each.rule, semiring.one), each.premises) for each in derivations]
     return equations
-
-
-def base_annotation(semiring: Semiring[V], fact: Hashable, given: V | None) -> V:
-    if given is not None:
-        return semiring.checked(given)
-    variable = semiring.variable(fact)
-    return semiring.one if variable is None else variable
 
 
 def solve(equations: Equations[Node, V], semiring: Semiring[V]) -> dict[Node, V]:
@@ -161,20 +156,7 @@ def _solve_cycle(
     elif isinstance(semiring, Counting):
         values.update(dict.fromkeys(component, INFINITY))  # type: ignore[arg-type]
     else:
-        raise NotInThisSemiring(no_value_on_a_cycle(semiring, str(component[0])))
-
-
-def no_value_on_a_cycle(semiring: Semiring[Any], example: str) -> str:
-    reason = f"{example} has infinitely many derivations, because it depends on itself"
-    if semiring.variable("x") is not None:
-        return (
-            f"{reason}: {semiring.name} would need infinitely many terms\n"
-            "  hint: series gives as many as are asked for; why and posbool are finite"
-        )
-    return (
-        f"{reason}: {semiring.name} has no value for that\n"
-        "  hint: counting has ∞; in absorptive semirings, as tropical and posbool are, going round a cycle adds nothing"
-    )
+        raise semiring.endless(show_token(component[0]))
 
 
 def _iterate(
@@ -216,11 +198,12 @@ def _settle_best_first(
 
     order = cmp_to_key(compare)
     heap: list[tuple[Any, int, Node]] = []
+    number = numbers()  # so that ties are never broken by comparing nodes
     waiting: dict[Node, list[tuple[Node, int]]] = {node: [] for node in component}
     missing: dict[tuple[Node, int], int] = {}
 
     def offer(node: Node, term: Term[V, Node]) -> None:
-        heapq.heappush(heap, (order(_total([term], values, semiring)), len(heap), node))
+        heapq.heappush(heap, (order(_total([term], values, semiring)), next(number), node))
 
     for node in component:
         for at, term in enumerate(system[node]):

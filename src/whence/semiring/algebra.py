@@ -98,6 +98,13 @@ class Semiring(ABC, Generic[V]):
         del token
         return None
 
+    def base(self, token: Hashable, given: V | None) -> V:
+        """The annotation of a base tuple: what was given, or itself where there are variables, or one."""
+        if given is not None:
+            return self.checked(given)
+        variable = self.variable(token)
+        return self.one if variable is None else variable
+
     def parse(self, text: str, /) -> V:
         """A value from text; raises ValueError with what was expected."""
         value = self.variable(text)
@@ -135,6 +142,19 @@ class Semiring(ABC, Generic[V]):
 
     def refusal(self, reason: str) -> NotInThisSemiring:
         return NotInThisSemiring(f"{self.name} {reason}")
+
+    def endless(self, example: str) -> NotInThisSemiring:
+        """The refusal to sum up the infinitely many derivations of something."""
+        reason = f"{example} has infinitely many derivations, because it depends on itself"
+        if self.variable("x") is not None:
+            return NotInThisSemiring(
+                f"{reason}: {self.name} would need infinitely many terms\n"
+                "  hint: series gives as many as are asked for; why and posbool are finite"
+            )
+        return NotInThisSemiring(
+            f"{reason}: {self.name} has no value for that\n"
+            "  hint: counting has ∞; in absorptive semirings, as tropical and posbool are, going round a cycle adds nothing"
+        )
 
     def __repr__(self) -> str:
         return f"<semiring {self.name}>"

@@ -16,7 +16,7 @@ from typing import Any, Generic, TypeVar
 from whence.semiring.algebra import Semiring, V
 from whence.semiring.numbers import Boolean
 from whence.semiring.polynomials import BOOLEAN_POLYNOMIALS, NATURAL_POLYNOMIALS, TRIO, Monomial, Polynomial
-from whence.semiring.witnesses import Lineage, PosBool, Tokens, Why, Witnesses, minimal
+from whence.semiring.witnesses import NOTHING, Lineage, Nothing, PosBool, Tokens, Why, Witnesses, minimal
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -71,8 +71,8 @@ def _witnesses(polynomial: Polynomial[Any]) -> Witnesses:
     return frozenset(frozenset(variable for variable, _ in bag) for bag, _ in polynomial.terms)
 
 
-def _contributors(witnesses: Witnesses) -> Tokens | None:
-    return frozenset().union(*witnesses) if witnesses else None
+def _contributors(witnesses: Witnesses) -> Tokens | Nothing:
+    return frozenset().union(*witnesses) if witnesses else NOTHING
 
 
 TO_BOOLEAN_POLYNOMIAL = Homomorphism(NATURAL_POLYNOMIALS, BOOLEAN_POLYNOMIALS, _drop_coefficients)

@@ -8,6 +8,7 @@ from typing import Generic
 
 from whence.semiring.algebra import Difference, Properties, Semiring, V
 from whence.semiring.numbers import INFINITY, Boolean, Counting, Integer, Natural
+from whence.semiring.tokens import show_token
 
 # Which variables, how often each: a bag. The empty one is 1.
 Monomial = frozenset[tuple[Hashable, int]]
@@ -71,7 +72,7 @@ def show_monomial(bag: Monomial) -> str:
     >>> show_monomial(monomial("r", "s", "r"))
     'r^2*s'
     """
-    powers = sorted((str(variable), exponent) for variable, exponent in bag)
+    powers = sorted((show_token(variable), exponent) for variable, exponent in bag)
     return "*".join(name if exponent == 1 else f"{name}^{exponent}" for name, exponent in powers) or "1"
 
 

@@ -6,43 +6,54 @@ Tuples are told apart by tokens; anything hashable will do.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
+from enum import Enum
 from typing import Generic
 
 from whence.semiring.algebra import Difference, Properties, Semiring, V
+from whence.semiring.tokens import show_token
 
 Tokens = frozenset[Hashable]
 Witnesses = frozenset[Tokens]
 
 
-class Lineage(Semiring[Tokens | None]):
-    """Which base tuples contribute at all? None for what is not there."""
+class Nothing(Enum):
+    """The lineage of what is not there, as opposed to that of what needs no base tuple."""
+
+    NOTHING = "nothing"
+
+
+NOTHING = Nothing.NOTHING
+
+
+class Lineage(Semiring[Tokens | Nothing]):
+    """Which base tuples contribute at all?"""
 
     name = "lineage"
-    zero: Tokens | None = None
-    one: Tokens | None = frozenset()
+    zero: Tokens | Nothing = NOTHING
+    one: Tokens | Nothing = frozenset()
     properties = Properties(idempotent=True, positive=True, continuous=True, stable=True, difference=Difference.MONUS)
 
-    def plus(self, left: Tokens | None, right: Tokens | None, /) -> Tokens | None:
-        if left is None or right is None:
-            return right if left is None else left
+    def plus(self, left: Tokens | Nothing, right: Tokens | Nothing, /) -> Tokens | Nothing:
+        if left is NOTHING or right is NOTHING:
+            return right if left is NOTHING else left
         return left | right
 
-    def times(self, left: Tokens | None, right: Tokens | None, /) -> Tokens | None:
-        return None if left is None or right is None else left | right
+    def times(self, left: Tokens | Nothing, right: Tokens | Nothing, /) -> Tokens | Nothing:
+        return NOTHING if left is NOTHING or right is NOTHING else left | right
 
-    def minus(self, left: Tokens | None, right: Tokens | None, /) -> Tokens | None:
-        if left is None or right is None:
+    def minus(self, left: Tokens | Nothing, right: Tokens | Nothing, /) -> Tokens | Nothing:
+        if left is NOTHING or right is NOTHING:
             return left
-        return left - right or None
+        return left - right or NOTHING
 
     def contains(self, value: object, /) -> bool:
-        return value is None or isinstance(value, frozenset)
+        return isinstance(value, frozenset | Nothing)
 
     def variable(self, token: Hashable, /) -> Tokens:
         return frozenset((token,))
 
-    def format(self, value: Tokens | None, /) -> str:
-        return "nothing" if value is None else show_set(value)
+    def format(self, value: Tokens | Nothing, /) -> str:
+        return "nothing" if value is NOTHING else show_set(value)
 
 
 class Why(Semiring[Witnesses]):
@@ -138,4 +149,4 @@ def minimal(witnesses: Witnesses) -> Witnesses:
 
 
 def show_set(tokens: Tokens) -> str:
-    return "{" + ", ".join(sorted(str(token) for token in tokens)) + "}"
+    return "{" + ", ".join(sorted(show_token(token) for token in tokens)) + "}"
