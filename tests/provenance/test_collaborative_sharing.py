@@ -17,7 +17,7 @@ from whence import load
 from whence.lang.types import Tuple, Variant
 from whence.provenance.graph import DerivationGraph, Fact
 from whence.provenance.series import Shape, coefficient, polynomials, series, shapes
-from whence.provenance.solve import equations_of, solve, solve_graph
+from whence.provenance.solve import equations_of, solve_graph
 from whence.reference import evaluate
 from whence.semiring import (
     BOOLEAN_POLYNOMIALS,
@@ -38,6 +38,7 @@ from whence.semiring import (
     Why,
     events,
 )
+from whence.semiring.equations import solve
 from whence.semiring.homomorphisms import TO_TRIO, specialize
 from whence.semiring.polynomials import Polynomial, Polynomials, monomial
 

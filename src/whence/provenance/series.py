@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from enum import StrEnum
 
 from whence.lang.graph import components
-from whence.provenance.solve import Equations, Node, Term, solve
 from whence.semiring import NATURAL_POLYNOMIALS, Polynomial, PowerSeries
+from whence.semiring.equations import Equations, Node, Term, solve
 from whence.semiring.numbers import INFINITY, Tropical
 from whence.semiring.polynomials import Monomial, degree
 
