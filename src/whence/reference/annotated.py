@@ -63,7 +63,7 @@ def evaluate_annotated(
     present: dict[str, set[Tuple]] = {name: set() for name in program.relations}
     for name, row in given:
         present[name].add(row)
-    program = replace(program, rules=tuple(rule for rule in program.rules if not rule.is_fact))
+    program = without_base(program, semiring, factors)
     views = evaluate(program, present)
     instances = list(instances_of(program, views))
     endless = _endless(instances, given, sum(len(rows) for rows in views.values()))
@@ -88,6 +88,14 @@ def evaluate_annotated(
         if value != semiring.zero:
             result[name][row] = value
     return result
+
+
+def without_base(program: Program, semiring: Semiring[V], factors: Mapping[str, V]) -> Program:
+    """Only the rules that derive: not those that state facts, nor those that count as zero."""
+    rules = (
+        rule for rule in program.rules if not rule.is_fact and factors.get(rule.name, semiring.one) != semiring.zero
+    )
+    return replace(program, rules=tuple(rules))
 
 
 def base_facts(program: Program, facts: Mapping[str, Iterable[Tuple]]) -> set[Fact]:

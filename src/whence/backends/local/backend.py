@@ -55,9 +55,17 @@ class Batch:
         self.ranks = self.ranks[picks]
         self.size = len(self.ranks)
 
+    def note_rows(self, position: int, rows: Ids) -> None:
+        """Told which rows the literal at a position was satisfied by, one for each assignment."""
+
+    def note_absent(self, position: int, keys: Lines) -> None:
+        """Told which rows the negation at a position asked for."""
+
 
 class LocalBackend:
     """Tables in memory for the relations of one program."""
+
+    batch_type: type[Batch] = Batch
 
     def __init__(self, program: Program) -> None:
         self.program = program
@@ -136,7 +144,7 @@ class LocalBackend:
     def run(self, plan: DeltaPlan, ids: Ids | None, forbid: Forbid) -> Iterator[tuple[Lines, Ids]]:
         """The heads of the derivations that a plan finds from changed rows, and the highest rank each of them uses."""
         if ids is None or plan.scan is None:
-            yield self._finish(plan, Batch(plan.slots, 1), forbid)
+            yield self._finish(plan, self.batch_type(plan.slots, 1), forbid)
             return
         assembled = self._assembled(plan)
         if assembled is not None:
@@ -182,9 +190,10 @@ class LocalBackend:
             ids = ids[table.column(ids, column) == self.dictionary.encode(constant.value, constant.kind)]
         for one, other in scan.same:
             ids = ids[table.column(ids, one) == table.column(ids, other)]
-        batch = Batch(plan.slots, len(ids))
+        batch = self.batch_type(plan.slots, len(ids))
         for column, slot in scan.binds:
             batch.columns[slot] = table.column(ids, column)
+        batch.note_rows(plan.position, ids)
         if scan.recursive:
             batch.ranks = table.ranks(ids)
         return batch
@@ -233,16 +242,22 @@ class LocalBackend:
         batch.keep(picks)
         for column, slot in step.binds:
             batch.columns[slot] = table.column(matches, column)
+        batch.note_rows(step.position, matches)
         if step.recursive:
             batch.ranks = np.maximum(batch.ranks, table.ranks(matches))
 
     def _check(self, step: Check, batch: Batch, forbid: int) -> None:
         table = self.tables[step.relation]
-        found = table.find(self._lines(step.args, batch), forbid)
+        keys = self._lines(step.args, batch)
+        found = table.find(keys, forbid)
         mask = (found >= 0) if step.present else (found < 0)
         if not mask.all():
             batch.keep(mask)
-            found = found[mask]
+            found, keys = found[mask], keys[mask]
+        if step.present:
+            batch.note_rows(step.position, found)
+        else:
+            batch.note_absent(step.position, keys)
         if step.present and step.recursive:
             batch.ranks = np.maximum(batch.ranks, table.ranks(found))
 
