@@ -51,6 +51,9 @@ class SettlingLedger(Ledger[Ids, T_contra], Protocol[Ids, T_contra]):
     def complete(self, relation: str, ids: Ids) -> Ids:
         """Those of the rows that no derivation is still to come for."""
 
+    def decide(self, left: Mapping[str, Ids]) -> bool:
+        """Gives rows that depend on themselves their annotations, if that takes no equations; whether it did."""
+
     def keep_equation(self, plan: DeltaPlan, trace: T_contra) -> None: ...
     def solve_equations(self) -> None: ...
 
@@ -122,11 +125,12 @@ class Settle(_Annotator[Ids, Keys, Ranks, T]):
             self.next_round()
             batch = self._make_final(batch, ledger)
         left = {name: self.backend.table(name).with_flags(ids, on=HIDDEN) for name, ids in everything.items()}
-        for plan in self.recursive:
-            assert plan.scan is not None
-            for trace in self.backend.trace(plan, left[plan.scan.relation], _final_before(plan)):
-                ledger.keep_equation(plan, trace)
-        ledger.solve_equations()
+        if not ledger.decide(left):
+            for plan in self.recursive:
+                assert plan.scan is not None
+                for trace in self.backend.trace(plan, left[plan.scan.relation], _final_before(plan)):
+                    ledger.keep_equation(plan, trace)
+            ledger.solve_equations()
         for name, ids in everything.items():
             self.backend.table(name).change_flags(ids, off=HIDDEN)
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from whence.backends.local.arrays import Ids
 from whence.backends.local.tracing import Trace, TracingBackend
 from whence.plan.steps import DeltaPlan
-from whence.semiring import INFINITY, Access, Boolean, Fuzzy, Semiring, Tropical, Viterbi
+from whence.semiring import INFINITY, Access, Boolean, Counting, Fuzzy, Semiring, Tropical, Viterbi
 from whence.semiring.equations import Term, solve
 from whence.semiring.tokens import show_token
 
@@ -87,6 +87,14 @@ class ValueLedger(_Ledger[V]):
     def complete(self, relation: str, ids: Ids) -> Ids:
         done: Ids = ids[self.expected[relation][ids] == 0]
         return done
+
+    def decide(self, left: Mapping[str, Ids]) -> bool:
+        if not isinstance(self.semiring, Counting):
+            return False
+        for name, ids in left.items():
+            self.put(name, ids, [INFINITY] * len(ids))  # type: ignore[list-item]
+            self.expected[name][ids] = 0
+        return True
 
     def keep_equation(self, plan: DeltaPlan, trace: Trace) -> None:
         used = self.used(plan, trace)
