@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from whence.backends.local.backend import LocalBackend
+from whence.backends.local.tracing import TracingBackend
 from whence.engine.guard import Guard
 from whence.engine.maintain import Maintainer
 from whence.engine.windows import Windows
@@ -16,7 +17,11 @@ from whence.plan import Plan, compile_plan, compile_recomputation
 from whence.reference import Limits
 
 # How views are kept up to date, by name.
-STRATEGIES: Mapping[str, Callable[[Program], Plan]] = {"support": compile_plan, "recompute": compile_recomputation}
+STRATEGIES: Mapping[str, Callable[[Program], Plan]] = {
+    "support": compile_plan,
+    "recompute": compile_recomputation,
+    "absorption": compile_plan,
+}
 
 
 class Update(NamedTuple):
@@ -74,8 +79,9 @@ class Session:
         self.program = program
         self.windows = Windows(program.relations)
         self._base = frozenset(program.base_relations)
-        self._backend = LocalBackend(self.plan.program)
-        self._maintainer = Maintainer(self.plan, self._backend, Guard(program, limits, on_round))
+        tracing = TracingBackend(self.plan.program) if strategy == "absorption" else None
+        self._backend = tracing or LocalBackend(self.plan.program)
+        self._maintainer = Maintainer(self.plan, self._backend, Guard(program, limits, on_round), absorbing=tracing)
         self.epoch = -1
         self.initial = self.apply(Update("+", name, row) for name, rows in (facts or {}).items() for row in rows)
 

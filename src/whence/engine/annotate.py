@@ -11,28 +11,17 @@ Two ways:
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, Protocol
 
 from whence.engine.guard import Guard
-from whence.engine.protocol import BATCH, HIDDEN, Backend, Forbid, Ids, Keys, Ranks
+from whence.engine.protocol import BATCH, HIDDEN, Forbid, Ids, Keys, Ranks, Trace, Tracer
 from whence.plan.steps import Check, DeltaPlan, Join, StratumPlan
 
-T = TypeVar("T")
-T_co = TypeVar("T_co", covariant=True)
-T_contra = TypeVar("T_contra", contravariant=True)
 
-
-class Tracer(Backend[Ids, Keys, Ranks], Protocol[Ids, Keys, Ranks, T_co]):
-    """A backend that tells which rows derivations used."""
-
-    def trace(self, plan: DeltaPlan, ids: Ids | None, forbid: Forbid) -> Iterator[T_co]: ...
-    def rows(self, relation: str) -> Ids: ...
-
-
-class Ledger(Protocol[Ids, T_contra]):
+class Ledger(Protocol[Ids, Keys]):
     """The annotation of every row."""
 
-    def add(self, plan: DeltaPlan, trace: T_contra) -> Ids:
+    def add(self, plan: DeltaPlan, trace: Trace[Ids, Keys]) -> Ids:
         """Adds the products of derivations to their heads; the heads whose annotation changed."""
 
     def annotated(self, relation: str) -> Ids:
@@ -41,11 +30,11 @@ class Ledger(Protocol[Ids, T_contra]):
     def distinct(self, batches: Sequence[Ids]) -> Ids: ...
 
 
-class SettlingLedger(Ledger[Ids, T_contra], Protocol[Ids, T_contra]):
+class SettlingLedger(Ledger[Ids, Keys], Protocol[Ids, Keys]):
     """Also counts the derivations of each row that are still to come."""
 
-    def expect(self, plan: DeltaPlan, trace: T_contra) -> None: ...
-    def settle(self, plan: DeltaPlan, trace: T_contra) -> Ids:
+    def expect(self, plan: DeltaPlan, trace: Trace[Ids, Keys]) -> None: ...
+    def settle(self, plan: DeltaPlan, trace: Trace[Ids, Keys]) -> Ids:
         """Adds derivations that were expected; their heads."""
 
     def complete(self, relation: str, ids: Ids) -> Ids:
@@ -54,7 +43,7 @@ class SettlingLedger(Ledger[Ids, T_contra], Protocol[Ids, T_contra]):
     def decide(self, left: Mapping[str, Ids]) -> bool:
         """Gives rows that depend on themselves their annotations, if that takes no equations; whether it did."""
 
-    def keep_equation(self, plan: DeltaPlan, trace: T_contra) -> None: ...
+    def keep_equation(self, plan: DeltaPlan, trace: Trace[Ids, Keys]) -> None: ...
     def solve_equations(self) -> None: ...
 
 
@@ -62,8 +51,8 @@ def _everything(_: Join | Check) -> int:
     return 0
 
 
-class _Annotator(Generic[Ids, Keys, Ranks, T]):
-    def __init__(self, plan: StratumPlan, backend: Tracer[Ids, Keys, Ranks, T], guard: Guard) -> None:
+class _Annotator(Generic[Ids, Keys, Ranks]):
+    def __init__(self, plan: StratumPlan, backend: Tracer[Ids, Keys, Ranks], guard: Guard) -> None:
         self.plan = plan
         self.backend = backend
         self.guard = guard
@@ -74,14 +63,14 @@ class _Annotator(Generic[Ids, Keys, Ranks, T]):
         self.in_recursion = {id(plan.rule) for plan in self.recursive}
         self.rounds = 0
 
-    def add_inputs(self, ledger: Ledger[Ids, T]) -> None:
+    def add_inputs(self, ledger: Ledger[Ids, Keys]) -> None:
         """What the rules derive that do not use the stratum itself."""
         for plan in self.drivers:
             if id(plan.rule) not in self.in_recursion:
                 for trace in self.all_of(plan):
                     ledger.add(plan, trace)
 
-    def all_of(self, plan: DeltaPlan) -> Iterator[T]:
+    def all_of(self, plan: DeltaPlan) -> Iterator[Trace[Ids, Keys]]:
         ids = None if plan.scan is None else self.backend.rows(plan.scan.relation)
         return self.backend.trace(plan, ids, _everything)
 
@@ -90,8 +79,8 @@ class _Annotator(Generic[Ids, Keys, Ranks, T]):
         self.guard.check(self.plan.relations, self.rounds, self.backend.tuples())
 
 
-class Improve(_Annotator[Ids, Keys, Ranks, T]):
-    def annotate(self, ledger: Ledger[Ids, T]) -> None:
+class Improve(_Annotator[Ids, Keys, Ranks]):
+    def annotate(self, ledger: Ledger[Ids, Keys]) -> None:
         self.add_inputs(ledger)
         if not self.recursive:
             return
@@ -106,10 +95,10 @@ class Improve(_Annotator[Ids, Keys, Ranks, T]):
             changed = {name: ledger.distinct(batches) for name, batches in found.items()}
 
 
-class Settle(_Annotator[Ids, Keys, Ranks, T]):
+class Settle(_Annotator[Ids, Keys, Ranks]):
     """Rows that are not final are hidden, those that became final last are the batch."""
 
-    def annotate(self, ledger: SettlingLedger[Ids, T]) -> None:
+    def annotate(self, ledger: SettlingLedger[Ids, Keys]) -> None:
         self.add_inputs(ledger)
         if not self.recursive:
             return
@@ -134,7 +123,7 @@ class Settle(_Annotator[Ids, Keys, Ranks, T]):
         for name, ids in everything.items():
             self.backend.table(name).change_flags(ids, off=HIDDEN)
 
-    def _make_final(self, batch: Mapping[str, Ids], ledger: SettlingLedger[Ids, T]) -> dict[str, Ids]:
+    def _make_final(self, batch: Mapping[str, Ids], ledger: SettlingLedger[Ids, Keys]) -> dict[str, Ids]:
         """Rows become final; those that this completes."""
         for name, ids in batch.items():
             self.backend.table(name).change_flags(ids, on=BATCH, off=HIDDEN)

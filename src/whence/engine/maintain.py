@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Generic
 
+from whence.engine.absorption import AbsorptionStratum
 from whence.engine.aggregates import AggregateStratum
 from whence.engine.guard import Guard
-from whence.engine.protocol import ADDED, EXTERNAL, Backend, Ids, Keys, Ranks
+from whence.engine.protocol import ADDED, EXTERNAL, Backend, Ids, Keys, Ranks, Tracer
 from whence.engine.recompute import RecomputedStratum
 from whence.engine.support import Delta, Stats, SupportStratum
 from whence.lang.types import Tuple
@@ -18,17 +19,29 @@ from whence.reference.evaluate import StratumEvaluator
 class Maintainer(Generic[Ids, Keys, Ranks]):
     """The views of one plan, kept exact."""
 
-    def __init__(self, plan: Plan, backend: Backend[Ids, Keys, Ranks], guard: Guard) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        backend: Backend[Ids, Keys, Ranks],
+        guard: Guard,
+        absorbing: Tracer[Ids, Keys, Ranks] | None = None,
+    ) -> None:
+        """With `absorbing`, which is the backend too, strata with rules are maintained by absorption."""
         self.plan = plan
         self.backend = backend
         self.guard = guard
         evaluator = StratumEvaluator(plan.program, guard.limits)
         self.strata: list[
-            SupportStratum[Ids, Keys, Ranks] | AggregateStratum[Ids, Keys, Ranks] | RecomputedStratum[Ids, Keys, Ranks]
+            SupportStratum[Ids, Keys, Ranks]
+            | AbsorptionStratum[Ids, Keys, Ranks]
+            | AggregateStratum[Ids, Keys, Ranks]
+            | RecomputedStratum[Ids, Keys, Ranks]
         ] = []
         for stratum, each in zip(plan.program.strata, plan.strata, strict=True):
             if each.aggregate is not None:
                 self.strata.append(AggregateStratum(each, each.aggregate, backend))
+            elif each.native and absorbing is not None and (each.deltas or each.statics):
+                self.strata.append(AbsorptionStratum(each, absorbing, guard))
             elif each.native:
                 self.strata.append(SupportStratum(each, backend, guard))
             else:

@@ -7,7 +7,7 @@ pass them on and look only at whether they are empty.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
-from typing import Protocol, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from whence.lang.types import Tuple
 from whence.plan.extract_aggregates import AggregateSpec
@@ -61,3 +61,24 @@ class Backend(Protocol[Ids, Keys, Ranks]):
     def under_keys(self, relation: str, keys: Keys) -> Ids: ...
     def aggregate(self, spec: AggregateSpec, keys: Keys) -> Keys: ...
     def without(self, ids: Ids, others: Ids) -> Ids: ...
+
+
+class Trace(NamedTuple, Generic[Ids, Keys]):
+    """Derivations: their heads and, by position in the body, the rows that each used and the keys that it found absent."""
+
+    heads: Keys
+    rows: dict[int, Ids]
+    absent: dict[int, Keys]
+
+
+class Tracer(Backend[Ids, Keys, Ranks], Protocol[Ids, Keys, Ranks]):
+    """A backend that tells which rows derivations used."""
+
+    def trace(self, plan: DeltaPlan, ids: Ids | None, forbid: Forbid) -> Iterator[Trace[Ids, Keys]]: ...
+    def rows(self, relation: str) -> Ids: ...
+    def claim(self, relation: str, keys: Keys) -> Ids:
+        """The numbers of rows, made where they were not there."""
+
+    # Row numbers one by one.
+    def numbers(self, ids: Ids) -> list[int]: ...
+    def ids(self, numbers: Sequence[int]) -> Ids: ...

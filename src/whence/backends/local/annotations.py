@@ -8,8 +8,9 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from whence.backends.local.arrays import Ids
-from whence.backends.local.tracing import Trace, TracingBackend
+from whence.backends.local.arrays import Ids, Lines
+from whence.backends.local.tracing import TracingBackend
+from whence.engine.protocol import Trace
 from whence.plan.steps import DeltaPlan
 from whence.semiring import INFINITY, Access, Boolean, Counting, Fuzzy, Semiring, Tropical, Viterbi
 from whence.semiring.equations import Term, solve
@@ -30,10 +31,10 @@ class _Ledger(Generic[V]):
     def factor(self, plan: DeltaPlan) -> V:
         return self.rules.get(plan.rule.name, self.semiring.one)
 
-    def heads(self, plan: DeltaPlan, trace: Trace) -> Ids:
+    def heads(self, plan: DeltaPlan, trace: Trace[Ids, Lines]) -> Ids:
         return self.backend.table(plan.rule.head.relation).find(trace.heads)
 
-    def used(self, plan: DeltaPlan, trace: Trace) -> list[tuple[str, Ids]]:
+    def used(self, plan: DeltaPlan, trace: Trace[Ids, Lines]) -> list[tuple[str, Ids]]:
         body = plan.rule.body
         return [(body[position].relation, rows) for position, rows in trace.rows.items()]  # type: ignore[union-attr]
 
@@ -60,7 +61,7 @@ class ValueLedger(_Ledger[V]):
         column = self.values[relation]
         return [column[row] for row in ids.tolist()]
 
-    def add(self, plan: DeltaPlan, trace: Trace) -> Ids:
+    def add(self, plan: DeltaPlan, trace: Trace[Ids, Lines]) -> Ids:
         heads, times, plus = self.heads(plan, trace), self.semiring.times, self.semiring.plus
         totals = [self.factor(plan)] * len(heads)
         for relation, rows in self.used(plan, trace):
@@ -76,10 +77,10 @@ class ValueLedger(_Ledger[V]):
 
     # -- settling
 
-    def expect(self, plan: DeltaPlan, trace: Trace) -> None:
+    def expect(self, plan: DeltaPlan, trace: Trace[Ids, Lines]) -> None:
         np.add.at(self.expected[plan.rule.head.relation], self.heads(plan, trace), 1)
 
-    def settle(self, plan: DeltaPlan, trace: Trace) -> Ids:
+    def settle(self, plan: DeltaPlan, trace: Trace[Ids, Lines]) -> Ids:
         heads = self.add(plan, trace)
         np.subtract.at(self.expected[plan.rule.head.relation], heads, 1)
         return heads
@@ -96,7 +97,7 @@ class ValueLedger(_Ledger[V]):
             self.expected[name][ids] = 0
         return True
 
-    def keep_equation(self, plan: DeltaPlan, trace: Trace) -> None:
+    def keep_equation(self, plan: DeltaPlan, trace: Trace[Ids, Lines]) -> None:
         used = self.used(plan, trace)
         relations = [relation for relation, _ in used]
         columns = [rows.tolist() for _, rows in used]
@@ -175,7 +176,7 @@ class ArrayLedger(_Ledger[V]):
     def get(self, relation: str, ids: Ids) -> list[V]:
         return [self.arithmetic.decode(value) for value in self.values[relation][ids].tolist()]
 
-    def add(self, plan: DeltaPlan, trace: Trace) -> Ids:
+    def add(self, plan: DeltaPlan, trace: Trace[Ids, Lines]) -> Ids:
         heads = self.heads(plan, trace)
         totals: NDArray[Any] = np.full(len(heads), self.arithmetic.encode(self.factor(plan)), self.arithmetic.dtype)
         for relation, rows in self.used(plan, trace):

@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from whence.backends.local.arrays import Ids, Lines
 from whence.backends.local.backend import PORTION, Batch, LocalBackend
-from whence.engine.protocol import Forbid
+from whence.engine.protocol import BATCH, HIDDEN, QUEUED, SUSPENDED, Forbid, Trace
 from whence.plan.steps import DeltaPlan
-
-
-class Trace(NamedTuple):
-    """Derivations: their heads and, by position in the body, the rows that each used and the keys that it found absent."""
-
-    heads: Lines
-    rows: dict[int, Ids]
-    absent: dict[int, Lines]
 
 
 class TracedBatch(Batch):
@@ -45,7 +36,7 @@ class TracedBatch(Batch):
 class TracingBackend(LocalBackend):
     batch_type = TracedBatch
 
-    def trace(self, plan: DeltaPlan, ids: Ids | None, forbid: Forbid) -> Iterator[Trace]:
+    def trace(self, plan: DeltaPlan, ids: Ids | None, forbid: Forbid) -> Iterator[Trace[Ids, Lines]]:
         """The derivations that a plan finds from changed rows, or from none if it has no positive literal."""
         if ids is None or plan.scan is None:
             yield self._traced(plan, TracedBatch(plan.slots, 1), forbid)
@@ -64,6 +55,22 @@ class TracingBackend(LocalBackend):
         ids = self.rows(relation)
         return int(ids[-1]) + 1 if len(ids) else 0
 
-    def _traced(self, plan: DeltaPlan, batch: TracedBatch, forbid: Forbid) -> Trace:
+    def claim(self, relation: str, keys: Lines) -> Ids:
+        table = self.tables[relation]
+        found = table.find(keys)
+        if (found < 0).any():
+            missing = np.ascontiguousarray(keys[found < 0])
+            made = table.add_supports(missing, self.unranked(missing))
+            table.change_flags(made, off=SUSPENDED | QUEUED | HIDDEN | BATCH)
+            found = table.find(keys)
+        return found
+
+    def numbers(self, ids: Ids) -> list[int]:
+        return ids.tolist()  # type: ignore[no-any-return]
+
+    def ids(self, numbers: Sequence[int]) -> Ids:
+        return np.array(numbers, dtype=np.int32)
+
+    def _traced(self, plan: DeltaPlan, batch: TracedBatch, forbid: Forbid) -> Trace[Ids, Lines]:
         heads, _ = self._finish(plan, batch, forbid)
         return Trace(heads, batch.rows, batch.absent)
