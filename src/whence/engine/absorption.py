@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Generic, NamedTuple
 
 from whence.engine.guard import Guard
-from whence.engine.protocol import ADDED, EXTERNAL, GONE, Ids, Keys, Ranks, Trace, Tracer
+from whence.engine.protocol import ADDED, EXTERNAL, GONE, Forbid, Ids, Keys, Ranks, Trace, Tracer
 from whence.engine.support import Delta, Stats
 from whence.lang.program import Atom, Negation
 from whence.lang.types import Tuple
@@ -37,6 +37,11 @@ class Variable(NamedTuple):
 
 def _now(_: Join | Check) -> int:
     return GONE
+
+
+def _before_propagation(step: Join | Check) -> int:
+    """Of the stratum itself only what was there: what is new is propagated later, and would be met twice."""
+    return GONE | ADDED if step.recursive else GONE
 
 
 class AbsorptionStratum(Generic[Ids, Keys, Ranks]):
@@ -68,10 +73,10 @@ class AbsorptionStratum(Generic[Ids, Keys, Ranks]):
         for name, keys in inserted.items():
             epoch.put_in(name, keys)
         for plan in self.plan.statics if first else ():
-            epoch.derive(plan, None)
+            epoch.derive(plan, None, _before_propagation)
         for name, delta in inputs.items():
             for plan in self._plans(name):
-                epoch.derive(plan, delta.gone if plan.negated else delta.added)
+                epoch.derive(plan, delta.gone if plan.negated else delta.added, _before_propagation)
         epoch.propagate()
         return epoch.finish()
 
@@ -160,10 +165,10 @@ class _Epoch(Generic[Ids, Keys, Ranks]):
         for number, row in zip(self.backend.numbers(ids), self.backend.decode_keys(name, keys), strict=True):
             self._gain(name, number, self.diagrams.literal(Variable(name, row)))
 
-    def derive(self, plan: DeltaPlan, ids: Ids | None) -> None:
-        """Adds what a plan derives from changed rows; all else is as it is now."""
+    def derive(self, plan: DeltaPlan, ids: Ids | None, forbid: Forbid) -> None:
+        """Adds what a plan derives from changed rows."""
         head = plan.rule.head.relation
-        for trace in self.backend.trace(plan, ids, _now):
+        for trace in self.backend.trace(plan, ids, forbid):
             if not len(trace.heads):
                 continue
             self._introduce_absent(plan, trace)
@@ -229,7 +234,7 @@ class _Epoch(Generic[Ids, Keys, Ranks]):
             for plan in recursive:
                 assert plan.scan is not None
                 if rows := batch[plan.scan.relation]:
-                    self.derive(plan, self.backend.ids(sorted(rows)))
+                    self.derive(plan, self.backend.ids(sorted(rows)), _now)
 
     def finish(self) -> dict[str, Delta[Ids]]:
         return {
