@@ -13,12 +13,14 @@ from whence.io import FactError
 from whence.lang.program import Program, Relation
 from whence.lang.types import SYMBOL, Field, Tuple
 from whence.reference import Limits
+from whence.reference.annotated import base_facts
 from whence.reference.annotated import evaluate_annotated as evaluate_naively
 from whence.reference.limits import OnRound
 from whence.semiring import SEMIRINGS, Semiring
 from whence.semiring.tokens import show_token
 
 _PANEL = "Annotations"
+_MOST_PROBLEMS = 10
 
 
 def _known(name: str | None) -> str | None:
@@ -59,11 +61,10 @@ def evaluate_in(
 ) -> tuple[Program, dict[str, set[Tuple]]]:
     """The program with a column for annotations in each relation, and its views with what is in there."""
     semiring = SEMIRINGS[name]
-    columns = dict(_column(program, text) for text in annotate or ())
+    given = _annotations(semiring, program, facts, dict(_column(program, text) for text in annotate or ()))
 
     def annotation(relation: str, row: Tuple) -> Any:
-        column = columns.get(relation)
-        return None if column is None else _read(semiring, program.relations[relation], column, row)
+        return given.get((relation, row))
 
     if naive:
         views = evaluate_naively(program, facts, semiring, annotation)
@@ -86,12 +87,25 @@ def _column(program: Program, text: str) -> tuple[str, int]:
     return name, fields.index(column)
 
 
-def _read(semiring: Semiring[Any], relation: Relation, column: int, row: Tuple) -> Any:
-    try:
-        return semiring.parse(str(row[column]))
-    except ValueError as error:
-        place = f"{show_token((relation.name, row))}, column {relation.fields[column].name}"
-        raise FactError([f"{place}: {error}"], hints=["--annotate names the column that holds annotations"]) from None
+def _annotations(
+    semiring: Semiring[Any], program: Program, facts: Mapping[str, Iterable[Tuple]], columns: Mapping[str, int]
+) -> dict[tuple[str, Tuple], Any]:
+    """The annotations of the relations that have a column for them."""
+    found = {}
+    problems = []
+    for name, row in base_facts(program, facts):
+        if name in columns:
+            try:
+                found[name, row] = semiring.parse(str(row[columns[name]]))
+            except ValueError as error:
+                column = program.relations[name].fields[columns[name]].name
+                problems.append(f"{show_token((name, row))}, column {column}: {error}")
+    if problems:
+        shown = sorted(problems)[:_MOST_PROBLEMS]
+        if len(problems) > len(shown):
+            shown.append(f"... and {len(problems) - len(shown)} more")
+        raise FactError(shown, hints=["--annotate names the column that holds annotations"])
+    return found
 
 
 def _with_annotation(relation: Relation) -> Relation:

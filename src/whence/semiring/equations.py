@@ -119,7 +119,7 @@ def _solve_cycle(
     elif isinstance(semiring, Counting):
         values.update(dict.fromkeys(component, INFINITY))  # type: ignore[arg-type]
     else:
-        raise semiring.endless(show(component[0]))
+        raise semiring.endless(min(map(show, component)))
 
 
 def _iterate(
