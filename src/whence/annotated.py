@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from whence.backends.local.annotations import ArrayLedger, ValueLedger, arithmetic_of
-from whence.backends.local.tracing import TracingBackend
+from whence.backends.local.backend import LocalBackend
 from whence.engine.annotate import Improve, Settle
 from whence.engine.guard import Guard
 from whence.engine.maintain import Maintainer
@@ -53,7 +53,7 @@ def evaluate_annotated(
             given.setdefault(name, {})[row] = value
     lasting = {name: replace(relation, window=None, lifetime=None) for name, relation in program.relations.items()}
     plan = compile_plan(replace(without_base(program, semiring, factors), relations=lasting))
-    backend = TracingBackend(plan.program)
+    backend = LocalBackend(plan.program)
     guard = Guard(program, limits, on_round)
     maintainer = Maintainer(plan, backend, guard)
     maintainer.settle(maintainer.apply({}, {name: list(rows) for name, rows in given.items()}))

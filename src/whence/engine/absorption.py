@@ -17,8 +17,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Generic, NamedTuple
 
 from whence.engine.guard import Guard
-from whence.engine.protocol import ADDED, EXTERNAL, GONE, Forbid, Ids, Keys, Ranks, Trace, Tracer
-from whence.engine.support import Delta, Stats
+from whence.engine.protocol import ADDED, EXTERNAL, GONE, Backend, Forbid, Ids, Keys, Ranks, Trace
+from whence.engine.stats import Stats
+from whence.engine.support import Delta
 from whence.lang.program import Atom, Negation
 from whence.lang.types import Tuple
 from whence.plan.steps import Check, DeltaPlan, Join, StratumPlan
@@ -45,11 +46,11 @@ def _before_propagation(step: Join | Check) -> int:
 
 
 class AbsorptionStratum(Generic[Ids, Keys, Ranks]):
-    def __init__(self, plan: StratumPlan, backend: Tracer[Ids, Keys, Ranks], guard: Guard) -> None:
+    def __init__(self, plan: StratumPlan, backend: Backend[Ids, Keys, Ranks], guard: Guard, stats: Stats) -> None:
         self.plan = plan
         self.backend = backend
         self.guard = guard
-        self.stats = Stats()
+        self.stats = stats
         self.diagrams: Diagrams[Variable] = Diagrams()
         self.order: DepthFirstOrder[Variable] = DepthFirstOrder()
         self.dealt = 0  # for how many variables levels were last dealt out
@@ -65,20 +66,22 @@ class AbsorptionStratum(Generic[Ids, Keys, Ranks]):
         first: bool,
     ) -> dict[str, Delta[Ids]]:
         epoch = _Epoch(self)
-        for name, keys in removed.items():
-            table = self.backend.table(name)
-            table.change_flags(table.find(keys), off=EXTERNAL)
-        epoch.set_false([*self._of_keys(removed), *self._of_inputs(inputs, gone=True)])
-        self.introduce([*self._of_keys(inserted), *self._of_inputs(inputs, gone=False)])
-        for name, keys in inserted.items():
-            epoch.put_in(name, keys)
-        for plan in self.plan.statics if first else ():
-            epoch.derive(plan, None, _before_propagation)
-        for name, delta in inputs.items():
-            for plan in self._plans(name):
-                epoch.derive(plan, delta.gone if plan.negated else delta.added, _before_propagation)
-        epoch.propagate()
-        return epoch.finish()
+        with self.stats.phase("take away"):
+            for name, keys in removed.items():
+                table = self.backend.table(name)
+                table.change_flags(table.find(keys), off=EXTERNAL)
+            epoch.set_false([*self._of_keys(removed), *self._of_inputs(inputs, gone=True)])
+        with self.stats.phase("put back"):
+            self.introduce([*self._of_keys(inserted), *self._of_inputs(inputs, gone=False)])
+            for name, keys in inserted.items():
+                epoch.put_in(name, keys)
+            for plan in self.plan.statics if first else ():
+                epoch.derive(plan, None, _before_propagation)
+            for name, delta in inputs.items():
+                for plan in self._plans(name):
+                    epoch.derive(plan, delta.gone if plan.negated else delta.added, _before_propagation)
+            epoch.propagate()
+            return epoch.finish()
 
     def witnesses(self, relation: str, row: Tuple) -> Witnesses:
         """The smallest sets of variables under which a row is there."""
@@ -156,7 +159,7 @@ class _Epoch(Generic[Ids, Keys, Ranks]):
                 self.gone[name].add(row)
         self.stratum.forget(dead)
         for name, rows in self.gone.items():
-            self.backend.table(name).change_flags(self.backend.ids(sorted(rows)), on=GONE)
+            self.backend.table(name).change_flags(self.backend.numbered(sorted(rows)), on=GONE)
             self.stratum.stats.suspended += len(rows)
 
     def put_in(self, name: str, keys: Keys) -> None:
@@ -217,11 +220,11 @@ class _Epoch(Generic[Ids, Keys, Ranks]):
         if before is None:
             if row in self.gone[name]:
                 self.gone[name].remove(row)
-                self.backend.table(name).change_flags(self.backend.ids([row]), off=GONE)
+                self.backend.table(name).change_flags(self.backend.numbered([row]), off=GONE)
                 self.stratum.stats.rederived += 1
             else:
                 self.added[name].add(row)
-                self.backend.table(name).change_flags(self.backend.ids([row]), on=ADDED)
+                self.backend.table(name).change_flags(self.backend.numbered([row]), on=ADDED)
 
     def propagate(self) -> None:
         rounds = 0
@@ -234,11 +237,11 @@ class _Epoch(Generic[Ids, Keys, Ranks]):
             for plan in recursive:
                 assert plan.scan is not None
                 if rows := batch[plan.scan.relation]:
-                    self.derive(plan, self.backend.ids(sorted(rows)), _now)
+                    self.derive(plan, self.backend.numbered(sorted(rows)), _now)
 
     def finish(self) -> dict[str, Delta[Ids]]:
         return {
-            name: Delta(self.backend.ids(sorted(self.added[name])), self.backend.ids(sorted(self.gone[name])))
+            name: Delta(self.backend.numbered(sorted(self.added[name])), self.backend.numbered(sorted(self.gone[name])))
             for name in self.changed
             if self.added[name] or self.gone[name]
         }

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Generic, Protocol
 
 from whence.engine.guard import Guard
-from whence.engine.protocol import BATCH, HIDDEN, Forbid, Ids, Keys, Ranks, Trace, Tracer
+from whence.engine.protocol import BATCH, HIDDEN, Backend, Forbid, Ids, Keys, Ranks, Trace
 from whence.plan.steps import Check, DeltaPlan, Join, StratumPlan
 
 
@@ -52,7 +52,7 @@ def _everything(_: Join | Check) -> int:
 
 
 class _Annotator(Generic[Ids, Keys, Ranks]):
-    def __init__(self, plan: StratumPlan, backend: Tracer[Ids, Keys, Ranks], guard: Guard) -> None:
+    def __init__(self, plan: StratumPlan, backend: Backend[Ids, Keys, Ranks], guard: Guard) -> None:
         self.plan = plan
         self.backend = backend
         self.guard = guard
@@ -71,7 +71,7 @@ class _Annotator(Generic[Ids, Keys, Ranks]):
                     ledger.add(plan, trace)
 
     def all_of(self, plan: DeltaPlan) -> Iterator[Trace[Ids, Keys]]:
-        ids = None if plan.scan is None else self.backend.rows(plan.scan.relation)
+        ids = None if plan.scan is None else self.backend.table(plan.scan.relation).ids()
         return self.backend.trace(plan, ids, _everything)
 
     def next_round(self) -> None:
@@ -102,7 +102,7 @@ class Settle(_Annotator[Ids, Keys, Ranks]):
         self.add_inputs(ledger)
         if not self.recursive:
             return
-        everything = {name: self.backend.rows(name) for name in self.plan.relations}
+        everything = {name: self.backend.table(name).ids() for name in self.plan.relations}
         for plan in self.drivers:
             if id(plan.rule) in self.in_recursion:
                 for trace in self.all_of(plan):

@@ -15,7 +15,6 @@ from whence.lang.program import (
     Anything,
     Apply,
     Atom,
-    Generator,
     Literal,
     Negation,
     Program,
@@ -168,9 +167,10 @@ def check_annotatable(program: Program, semiring: Semiring[V]) -> None:
                     f"rule {rule.name} has an aggregate, and aggregates of annotated tuples are no sums of products",
                     rule,
                 )
-            if isinstance(part, Generator) or (isinstance(part, Apply) and part.functor == "autoinc"):
-                what = "a range" if isinstance(part, Generator) else "autoinc()"
-                raise _refusal(program, f"rule {rule.name} has {what}, which is not supported with annotations", rule)
+            if isinstance(part, Apply) and part.functor == "autoinc":
+                raise _refusal(
+                    program, f"rule {rule.name} has autoinc(), which is not supported with annotations", rule
+                )
             if isinstance(part, Negation) and not semiring.properties.positive:
                 reason = f"rule {rule.name} has a negation, but in {semiring.name} tuples that are there can have annotation zero"
                 raise _refusal(program, reason, rule)

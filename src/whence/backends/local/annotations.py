@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whence.backends.local.arrays import Ids, Lines
-from whence.backends.local.tracing import TracingBackend
+from whence.backends.local.backend import LocalBackend
 from whence.engine.protocol import Trace
 from whence.plan.steps import DeltaPlan
 from whence.semiring import INFINITY, Access, Boolean, Counting, Fuzzy, Semiring, Tropical, Viterbi
@@ -22,8 +22,14 @@ Node = tuple[str, int]
 _EXACT = 2**53
 
 
+def _size(backend: LocalBackend, relation: str) -> int:
+    """What the row numbers of a relation stay below."""
+    ids = backend.table(relation).ids()
+    return int(ids.max()) + 1 if len(ids) else 0
+
+
 class _Ledger(Generic[V]):
-    def __init__(self, backend: TracingBackend, semiring: Semiring[V], rules: Mapping[str, V]) -> None:
+    def __init__(self, backend: LocalBackend, semiring: Semiring[V], rules: Mapping[str, V]) -> None:
         self.backend = backend
         self.semiring = semiring
         self.rules = rules
@@ -45,9 +51,9 @@ class _Ledger(Generic[V]):
 class ValueLedger(_Ledger[V]):
     """Any semiring: derivations are added up one by one."""
 
-    def __init__(self, backend: TracingBackend, semiring: Semiring[V], rules: Mapping[str, V]) -> None:
+    def __init__(self, backend: LocalBackend, semiring: Semiring[V], rules: Mapping[str, V]) -> None:
         super().__init__(backend, semiring, rules)
-        sizes = {name: backend.size(name) for name in backend.tables}
+        sizes = {name: _size(backend, name) for name in backend.tables}
         self.values: dict[str, list[V]] = {name: [semiring.zero] * size for name, size in sizes.items()}
         # How many derivations of each row are still to come.
         self.expected = {name: np.zeros(size, dtype=np.int64) for name, size in sizes.items()}
@@ -161,13 +167,13 @@ class ArrayLedger(_Ledger[V]):
     """Selective semirings on numbers: improved in arrays."""
 
     def __init__(
-        self, backend: TracingBackend, semiring: Semiring[V], rules: Mapping[str, V], arithmetic: Arithmetic
+        self, backend: LocalBackend, semiring: Semiring[V], rules: Mapping[str, V], arithmetic: Arithmetic
     ) -> None:
         super().__init__(backend, semiring, rules)
         self.arithmetic = arithmetic
         zero = arithmetic.encode(semiring.zero)
         self.values: dict[str, NDArray[Any]] = {
-            name: np.full(backend.size(name), zero, dtype=arithmetic.dtype) for name in backend.tables
+            name: np.full(_size(backend, name), zero, dtype=arithmetic.dtype) for name in backend.tables
         }
 
     def put(self, relation: str, ids: Ids, given: Sequence[V]) -> None:
