@@ -10,7 +10,7 @@ from whence.backends.local.arrays import Ids, Lines
 from whence.backends.local.backend import LocalBackend
 from whence.engine.dred import DredStratum
 from whence.engine.guard import Guard
-from whence.engine.maintain import Maintainer
+from whence.engine.maintain import Maintainer, Native, absorb
 from whence.engine.revise import revise
 from whence.engine.stats import Stats
 from whence.engine.support import Delta, SupportStratum
@@ -27,13 +27,14 @@ class Strategy(NamedTuple):
     """How views are kept up to date: how a program is planned, and how strata with delta plans are maintained."""
 
     compile: Callable[[Program, Iterable[str] | None], Plan]
-    native: type[SupportStratum[Ids, Lines, Ids]]
+    native: Native[Ids, Lines, Ids]
 
 
 STRATEGIES: Mapping[str, Strategy] = {
     "support": Strategy(compile_plan, SupportStratum),
     "counting": Strategy(compile_counting, SupportStratum),
     "dred": Strategy(compile_plan, DredStratum),
+    "absorption": Strategy(compile_plan, absorb),
     "recompute": Strategy(compile_recomputation, SupportStratum),
 }
 

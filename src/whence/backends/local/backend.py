@@ -6,18 +6,19 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
+from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from whence.backends.local import parallel
 from whence.backends.local.arrays import Ids, Lines, distinct, without
 from whence.backends.local.assemble import Assembled, NotOnWords, Scratch, assemble
+from whence.backends.local.batch import UNRANKED, Batch, TracedBatch
 from whence.backends.local.functors import apply_function, apply_functor, compare
 from whence.backends.local.groups import LocalGroups
 from whence.backends.local.table import Table
 from whence.backends.local.words import Dictionary, Words
-from whence.engine.protocol import ADDED, GONE, HIDDEN, QUEUED, SUSPENDED, Forbid
+from whence.engine.protocol import ADDED, BATCH, GONE, HIDDEN, QUEUED, SUSPENDED, Forbid, Trace
 from whence.lang.calls import FunctionError, checked_call
 from whence.lang.functors import solutions_of_range
 from whence.lang.program import Program
@@ -41,29 +42,7 @@ from whence.reference import EvaluationWarning
 
 # Changed rows are taken through a plan in portions whose intermediate results stay in the cache.
 PORTION = 1 << 14
-_UNRANKED = -1
-
-
-class Batch:
-    """Assignments to slots, and the highest rank among the recursive rows used so far."""
-
-    __slots__ = ("columns", "ranks", "size")
-
-    def __init__(self, slots: int, size: int) -> None:
-        self.columns: list[Words | None] = [None] * slots
-        self.size = size
-        self.ranks: Ids = np.full(size, _UNRANKED, dtype=np.int32)
-
-    def copy(self) -> Batch:
-        other = Batch(0, 0)
-        other.columns, other.ranks, other.size = self.columns, self.ranks, self.size
-        return other
-
-    def keep(self, picks: NDArray[np.int32] | NDArray[np.bool_] | NDArray[np.intp]) -> None:
-        """Keeps (or repeats) the assignments picked."""
-        self.columns = [None if column is None else column[picks] for column in self.columns]
-        self.ranks = self.ranks[picks]
-        self.size = len(self.ranks)
+B = TypeVar("B", bound=Batch)
 
 
 class LocalBackend:
@@ -107,10 +86,27 @@ class LocalBackend:
         return np.concatenate(batches) if batches else np.empty(0, dtype=np.int32)
 
     def unranked(self, keys: Lines) -> Ids:
-        return np.full(len(keys), _UNRANKED, dtype=np.int32)
+        return np.full(len(keys), UNRANKED, dtype=np.int32)
 
     def tuples(self) -> int:
         return sum(len(table) for table in self.tables.values())
+
+    def numbers(self, ids: Ids) -> list[int]:
+        return ids.tolist()  # type: ignore[no-any-return]
+
+    def numbered(self, numbers: Sequence[int]) -> Ids:
+        return np.array(numbers, dtype=np.int32)
+
+    def claim(self, relation: str, keys: Lines) -> Ids:
+        """The numbers of rows, which are made present if they are not there."""
+        table = self.tables[relation]
+        found = table.find(keys)
+        if (found < 0).any():
+            missing = np.ascontiguousarray(keys[found < 0])
+            made = table.add_supports(missing, self.unranked(missing))
+            table.change_flags(made, off=SUSPENDED | QUEUED | HIDDEN | BATCH)
+            found = table.find(keys)
+        return found
 
     # -- programs that change
 
@@ -177,14 +173,29 @@ class LocalBackend:
     def run(self, plan: DeltaPlan, ids: Ids | None, forbid: Forbid) -> Iterator[tuple[Lines, Ids]]:
         """The heads of the derivations that a plan finds from changed rows, and the highest rank each of them uses."""
         if ids is None or plan.scan is None:
-            yield from self._heads(plan, Batch(plan.slots, 1), forbid)
+            for heads, batch in self._complete(plan, Batch(plan.slots, 1), forbid):
+                yield heads, batch.ranks
             return
         if self._is_on_words(plan):
             yield from self._run_on_words(plan, ids, forbid)
             return
         for start in range(0, len(ids), PORTION):
-            batch = self._scan(plan, plan.scan, ids[start : start + PORTION])
-            yield from self._heads(plan, batch, forbid)
+            first = Batch(plan.slots, 0)
+            self._scan(plan, plan.scan, ids[start : start + PORTION], first)
+            for heads, batch in self._complete(plan, first, forbid):
+                yield heads, batch.ranks
+
+    def trace(self, plan: DeltaPlan, ids: Ids | None, forbid: Forbid) -> Iterator[Trace[Ids, Lines]]:
+        """The derivations that a plan finds from changed rows, or from none if it begins with none, and what they used."""
+        if ids is None or plan.scan is None:
+            for heads, batch in self._complete(plan, TracedBatch(plan.slots, 1), forbid):
+                yield Trace(heads, batch.rows, batch.absent)
+            return
+        for start in range(0, len(ids), PORTION):
+            first = TracedBatch(plan.slots, 0)
+            self._scan(plan, plan.scan, ids[start : start + PORTION], first)
+            for heads, batch in self._complete(plan, first, forbid):
+                yield Trace(heads, batch.rows, batch.absent)
 
     def _run_on_words(self, plan: DeltaPlan, ids: Ids, forbid: Forbid) -> Iterator[tuple[Lines, Ids]]:
         if parallel.is_worthwhile(len(ids)):
@@ -225,14 +236,14 @@ class LocalBackend:
             )
         return assembled
 
-    def _heads(self, plan: DeltaPlan, batch: Batch, forbid: Forbid, done: int = 0) -> Iterator[tuple[Lines, Ids]]:
-        """The heads of what becomes of a batch in the steps that are left."""
+    def _complete(self, plan: DeltaPlan, batch: B, forbid: Forbid, done: int = 0) -> Iterator[tuple[Lines, B]]:
+        """What becomes of a batch in the steps that are left, and its heads."""
         for at, step in enumerate(plan.steps[done:], done):
             if batch.size == 0:
                 return
             if isinstance(step, Generate):
                 for portion in self._generate(step, batch):
-                    yield from self._heads(plan, portion, forbid, at + 1)
+                    yield from self._complete(plan, portion, forbid, at + 1)
                 return
             self._step(plan, step, batch, forbid)
         if batch.size == 0:
@@ -241,20 +252,20 @@ class LocalBackend:
         for at, operand in enumerate(plan.head):
             heads[:, at] = self._operand(operand, batch)
         self.enumerated += batch.size
-        yield heads, batch.ranks
+        yield heads, batch
 
-    def _scan(self, plan: DeltaPlan, scan: Scan, ids: Ids) -> Batch:
+    def _scan(self, plan: DeltaPlan, scan: Scan, ids: Ids, batch: Batch) -> None:
         table = self.tables[scan.relation]
         for column, constant in scan.equals:
             ids = ids[table.column(ids, column) == self.dictionary.encode(constant.value, constant.kind)]
         for one, other in scan.same:
             ids = ids[table.column(ids, one) == table.column(ids, other)]
-        batch = Batch(plan.slots, len(ids))
+        batch.resize(len(ids))
         for column, slot in scan.binds:
             batch.columns[slot] = table.column(ids, column)
+        batch.note_rows(plan.position, ids)
         if scan.recursive:
             batch.ranks = table.ranks(ids)
-        return batch
 
     def _step(self, plan: DeltaPlan, step: Step, batch: Batch, forbid: Forbid) -> None:
         match step:
@@ -300,20 +311,26 @@ class LocalBackend:
         batch.keep(picks)
         for column, slot in step.binds:
             batch.columns[slot] = table.column(matches, column)
+        batch.note_rows(step.position, matches)
         if step.recursive:
             batch.ranks = np.maximum(batch.ranks, table.ranks(matches))
 
     def _check(self, step: Check, batch: Batch, forbid: int) -> None:
         table = self.tables[step.relation]
-        found = table.find(self._lines(step.args, batch), forbid)
+        keys = self._lines(step.args, batch)
+        found = table.find(keys, forbid)
         mask = (found >= 0) if step.present else (found < 0)
         if not mask.all():
             batch.keep(mask)
-            found = found[mask]
+            found, keys = found[mask], keys[mask]
+        if step.present:
+            batch.note_rows(step.position, found)
+        else:
+            batch.note_absent(step.position, keys)
         if step.present and step.recursive:
             batch.ranks = np.maximum(batch.ranks, table.ranks(found))
 
-    def _generate(self, step: Generate, batch: Batch) -> Iterator[Batch]:
+    def _generate(self, step: Generate, batch: B) -> Iterator[B]:
         """In portions, since a range may be longer than anything that fits into memory."""
         columns = [self.dictionary.decode_column(self._column(arg, batch), step.kind) for arg in step.args]
         picks: list[int] = []
@@ -329,7 +346,7 @@ class LocalBackend:
         if values:
             yield self._generated(step, batch, picks, values)
 
-    def _generated(self, step: Generate, batch: Batch, picks: list[int], values: list[Value]) -> Batch:
+    def _generated(self, step: Generate, batch: B, picks: list[int], values: list[Value]) -> B:
         portion = batch.copy()
         portion.keep(np.array(picks, dtype=np.intp))
         portion.columns[step.target] = self.dictionary.encode_column(values, step.kind)
