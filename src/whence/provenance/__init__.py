@@ -1,0 +1,1 @@
+"""Why rows are there: derivations, proofs, and the questions that they answer."""
