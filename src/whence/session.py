@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
+from enum import Enum
 from typing import NamedTuple
 
 from whence.backends.local.backend import LocalBackend
@@ -18,6 +20,8 @@ from whence.reference import Limits
 # How views are kept up to date, by name.
 STRATEGIES: Mapping[str, Callable[[Program], Plan]] = {"support": compile_plan, "recompute": compile_recomputation}
 
+_Rows = dict[str, list[Tuple]]
+
 
 class Update(NamedTuple):
     """`+` puts a tuple into a base relation, `-` takes it out. `time` is when, for windows and lifetimes."""
@@ -26,6 +30,16 @@ class Update(NamedTuple):
     relation: str
     tuple: Tuple
     time: float | None = None
+
+
+class Ranking(Enum):
+    """NONE: there are no ranks. WELL_FOUNDED: each row has a derivation from rows of its stratum that rank lower. EXACT: ranks
+    are also the rounds in which a fresh evaluation makes the rows, so that no derivation is shorter.
+    """
+
+    NONE = 0
+    WELL_FOUNDED = 1
+    EXACT = 2
 
 
 @dataclass(frozen=True)
@@ -86,16 +100,35 @@ class Session:
         Raises ValueError for an update that does not fit; nothing is applied then.
         """
         wanted, count = self._collect(updates, now)
-        removals: dict[str, list[Tuple]] = {}
-        insertions: dict[str, list[Tuple]] = {}
-        effective = 0
+        removals, insertions = self._effective(wanted)
+        self.epoch += 1
+        return self._maintain(removals, insertions, count)
+
+    def trial(self, updates: Iterable[Update | tuple[str, str, Tuple]], now: float | None = None) -> Changes:
+        """What `apply` would change. The session stays as it is: the epoch is taken back, windows and clock included."""
+        windows = deepcopy(self.windows)
+        try:
+            wanted, count = self._collect(updates, now)
+        finally:
+            self.windows = windows
+        removals, insertions = self._effective(wanted)
+        changes = self._maintain(removals, insertions, count)
+        self._maintainer.settle(self._maintainer.apply(insertions, removals))
+        return changes
+
+    def _effective(self, wanted: Mapping[str, dict[Tuple, bool]]) -> tuple[_Rows, _Rows]:
+        """What is to be taken out and is there from outside, and what is to be put in and is not."""
+        removals: _Rows = {}
+        insertions: _Rows = {}
         for name, rows in wanted.items():
             present = self._maintainer.is_external(name, self._backend.encode(name, list(rows)))
             removals[name] = [row for row, there in zip(rows, present, strict=True) if there and not rows[row]]
             insertions[name] = [row for row, there in zip(rows, present, strict=True) if not there and rows[row]]
-            effective += len(removals[name]) + len(insertions[name])
+        return removals, insertions
+
+    def _maintain(self, removals: _Rows, insertions: _Rows, count: int) -> Changes:
+        effective = sum(len(rows) for side in (removals, insertions) for rows in side.values())
         changes = self._maintainer.apply(removals, insertions)
-        self.epoch += 1
         shown = {name: delta for name, delta in changes.items() if not self.plan.is_helper(name)}
         inserted = {name: self._backend.decode(name, delta.added) for name, delta in shown.items()}
         deleted = {name: self._backend.decode(name, delta.gone) for name, delta in shown.items()}
@@ -152,6 +185,18 @@ class Session:
     def relation(self, name: str) -> Iterator[Tuple]:
         """The tuples of a relation, in no particular order."""
         return iter(self._backend.decode(name, self._backend.table(name).ids()))
+
+    @property
+    def backend(self) -> LocalBackend:
+        """The tables, for those who look up more than whole relations. Only `apply` changes them."""
+        return self._backend
+
+    def ranking(self, relation: str) -> Ranking:
+        """What the ranks of a relation's rows tell."""
+        stratum = self._maintainer.support_of(relation)
+        if stratum is None:
+            return Ranking.NONE
+        return Ranking.EXACT if stratum.ranked_epochs <= 1 else Ranking.WELL_FOUNDED
 
     def views(self) -> dict[str, set[Tuple]]:
         return {name: set(self.relation(name)) for name in self.program.relations}

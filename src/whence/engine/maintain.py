@@ -64,6 +64,13 @@ class Maintainer(Generic[Ids, Keys, Ranks]):
         """For each row, whether it was put in from outside."""
         return self.backend.have_flag(name, keys, EXTERNAL)
 
+    def support_of(self, name: str) -> SupportStratum[Ids, Keys, Ranks] | None:
+        """The stratum of a relation whose rows are kept by ranks."""
+        for stratum in self.strata:
+            if isinstance(stratum, SupportStratum) and name in stratum.plan.relations:
+                return stratum
+        return None
+
     @property
     def stats(self) -> Stats:
         total = Stats()

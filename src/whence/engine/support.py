@@ -57,12 +57,13 @@ class Stats:
 
 @dataclass
 class SupportStratum(Generic[Ids, Keys, Ranks]):
-    """A stratum under maintenance. `rank` is the highest in use."""
+    """A stratum under maintenance. `rank` is the highest in use, `ranked_epochs` how many epochs gave out ranks."""
 
     plan: StratumPlan
     backend: Backend[Ids, Keys, Ranks]
     guard: Guard
     rank: int = 0
+    ranked_epochs: int = 0
     stats: Stats = field(default_factory=Stats)
 
     def maintain(
@@ -87,6 +88,7 @@ class SupportStratum(Generic[Ids, Keys, Ranks]):
         if first:
             epoch.derive_statics()
         epoch.put_back()
+        self.ranked_epochs += epoch.rounds > 0
         return epoch.finish()
 
 
