@@ -210,6 +210,10 @@ def evaluate(
     on_round: Callable[[str, int, int], None] | None = None,
 ) -> dict[str, set[Tuple]]:
     """Every relation of the program, given its facts: one evaluation, in which windows and lifetimes forget nothing."""
-    lasting = {name: replace(relation, window=None, lifetime=None) for name, relation in program.relations.items()}
-    session = Session(replace(program, relations=lasting), facts=facts, limits=limits, on_round=on_round)
-    return session.views()
+    return Session(lasting(program), facts=facts, limits=limits, on_round=on_round).views()
+
+
+def lasting(program: Program) -> Program:
+    """The program without windows and lifetimes."""
+    relations = {name: replace(relation, window=None, lifetime=None) for name, relation in program.relations.items()}
+    return replace(program, relations=relations)

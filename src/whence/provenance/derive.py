@@ -31,6 +31,7 @@ from whence.lang.tree import walk
 from whence.lang.types import Tuple, Value, Variant
 from whence.provenance.graph import ANY, Absence, Aggregated, Derivation, Fact, Wildcard
 from whence.provenance.live import LiveState
+from whence.provenance.show import show_fact
 from whence.reference.solve import Environment, Solver, is_known
 from whence.session import Session
 
@@ -39,6 +40,11 @@ EQREL = "eqrel"
 
 class CannotExplain(ValueError):
     """A question about something that has no derivations to show, with the reason."""
+
+
+class NotThere(CannotExplain):
+    def __init__(self, fact: Fact) -> None:
+        super().__init__(f"{show_fact(fact)} does not hold; `whence whynot` says what is missing")
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +182,7 @@ class Deriver:
             (solution, facts) for body in literal.bodies for solution, facts in self._solutions_with_facts(body, outer)
         ]
         if literal.op not in ("min", "max"):
-            facts = tuple(dict.fromkeys(fact for _, used in contributions for fact in used))
+            facts = tuple(sorted({fact for _, used in contributions for fact in used}, key=repr))
             yield Aggregated(literal.op, value, facts)
             return
         assert literal.value is not None

@@ -6,9 +6,8 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from whence.provenance.derive import CannotExplain, Deriver
+from whence.provenance.derive import Deriver, NotThere
 from whence.provenance.graph import Cut, Derivation, DerivationGraph, Fact
-from whence.provenance.show import show_fact
 from whence.session import Session
 
 
@@ -26,7 +25,7 @@ def derivation_graph(
     facts: Iterable[Fact],
     bounds: Bounds = Bounds(),  # noqa: B008 - immutable
 ) -> DerivationGraph:
-    """Everything that the facts can be derived from. Raises CannotExplain for a fact that does not hold.
+    """Everything that the facts can be derived from. Raises NotThere for a fact that does not hold.
 
     >>> from whence import Session, load
     >>> session = Session(load("p(x) :- e(x). p(x) :- f(x). .decl e(x:number) .input e .decl f(x:number) .input f"),
@@ -38,7 +37,7 @@ def derivation_graph(
     roots = tuple(facts)
     for fact in roots:
         if not deriver.holds(fact):
-            raise CannotExplain(f"{show_fact(fact)} does not hold")
+            raise NotThere(fact)
     search = _Search(deriver, bounds)
     search.run(roots)
     return DerivationGraph(roots, search.derivations, frozenset(search.base), search.cut)

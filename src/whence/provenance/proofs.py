@@ -14,7 +14,7 @@ from itertools import count, islice
 from typing import NamedTuple
 
 from whence.lang.program import Atom, Program
-from whence.provenance.derive import CannotExplain, Deriver
+from whence.provenance.derive import CannotExplain, Deriver, NotThere
 from whence.provenance.expand import Bounds, derivation_graph
 from whence.provenance.graph import Derivation, DerivationGraph, Fact
 from whence.provenance.show import show_fact
@@ -57,9 +57,9 @@ class Cost(NamedTuple):
 
 
 def smallest_proof(deriver: Deriver, fact: Fact, bounds: Bounds = Bounds()) -> Smallest:  # noqa: B008 - immutable
-    """Raises CannotExplain for a fact that does not hold, or has no proof from the facts that hold."""
+    """Raises CannotExplain (NotThere) for a fact that does not hold, or has no proof from the facts that hold."""
     if not deriver.holds(fact):
-        raise CannotExplain(f"{show_fact(fact)} does not hold")
+        raise NotThere(fact)
     ranks = _Ranks(deriver)
     choices = ranks.choose(fact)
     quick = None if choices is None else assemble(fact, choices)

@@ -58,7 +58,7 @@ def rule_texts(program: Program, names: Iterable[str]) -> list[RuleText]:
     """The rules of these names, in the order of the program."""
     wanted = set(names)
     return [
-        RuleText(rule.name, place.file.name, place.line, " ".join(source.split()))
+        RuleText(rule.name, place.file.name, place.line, " ".join(source.split()).removeprefix(f"{rule.name}: "))
         for rule in program.rules
         if rule.name in wanted
         for place in [program.source.place(rule.span)]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from whence.lang.program import Program
 from whence.provenance.derive import EQREL
-from whence.provenance.graph import Fact
+from whence.provenance.graph import Derivation, DerivationGraph, Fact
 from whence.provenance.proofs import Proof
 from whence.provenance.show import absences, rule_texts, show_aggregate, show_fact, show_rules
 
@@ -22,15 +22,11 @@ class _Line:
     parts: tuple[Proof | _Line, ...] = ()
 
 
-def show_proof(proof: Proof, program: Program) -> str:
-    """The proof as an indented tree, and the rules that it uses.
-
-    >>> print(show_proof(Proof(Fact("link", ("a", "b"))), None))
-    link("a", "b")
-    """
-    lines = list(_tree(proof))
-    rules = list(show_rules(program, _rules_of(proof))) if proof.firing is not None else []
-    return "\n".join(lines + ([""] if rules else []) + rules)
+def show_proofs(proofs: Sequence[Proof], program: Program) -> str:
+    """Proofs as indented trees, and the rules that they use."""
+    rules = list(show_rules(program, {rule for proof in proofs for rule in _rules_of(proof)}))
+    trees = ["\n".join(_tree(proof)) for proof in proofs]
+    return "\n\n".join([*trees, "\n".join(rules)] if rules else trees)
 
 
 def _rules_of(proof: Proof) -> set[str]:
@@ -113,3 +109,52 @@ def proof_to_json(proof: Proof, program: Program) -> dict[str, object]:
         for rule in rule_texts(program, _rules_of(proof))
     ]
     return {"height": proof.height, "steps": steps, "rules": rules}
+
+
+def show_graph(graph: DerivationGraph, program: Program) -> str:
+    """Each fact with the ways it is derived, and the rules."""
+    lines: list[str] = []
+    cut = graph.cut.facts if graph.cut else frozenset()
+    for fact, firings in graph.derivations.items():
+        if firings:
+            lines.append(show_fact(fact) + ("  base" if fact in graph.base else ""))
+            lines += [f"  by {firing.rule}: {_used(firing)}" for firing in firings]
+    lines += [f"{show_fact(fact)}  not looked into" for fact in sorted(cut, key=repr)]
+    leaves = [show_fact(fact) for fact in sorted(graph.base, key=repr) if not graph.derivations.get(fact)]
+    rules = {firing.rule for firings in graph.derivations.values() for firing in firings}
+    return "\n".join([*lines, *(f"{leaf}  base" for leaf in leaves), "", *show_rules(program, rules)])
+
+
+def _used(firing: Derivation) -> str:
+    groups = [f"{show_aggregate(each)} over {len(each.facts)} facts" for each in firing.aggregates]
+    return ", ".join([*map(show_fact, firing.body), *absences(firing), *groups])
+
+
+def graph_to_json(graph: DerivationGraph, program: Program) -> dict[str, object]:
+    facts = sorted(graph.facts, key=repr)
+    numbers = {fact: at for at, fact in enumerate(facts)}
+    firings = [firing for each in graph.derivations.values() for firing in each]
+    return {
+        "roots": [numbers[root] for root in graph.roots],
+        "facts": [fact_to_json(fact) | {"base": fact in graph.base} for fact in facts],
+        "derivations": [
+            {
+                "rule": firing.rule,
+                "head": numbers[firing.head],
+                "body": [numbers[fact] for fact in firing.body],
+                "absent": [show_fact(each) for each in firing.absent],
+                "aggregates": [
+                    {"op": each.op, "value": each.value, "facts": [numbers[fact] for fact in each.facts]}
+                    for each in firing.aggregates
+                ],
+            }
+            for firing in firings
+        ],
+        "rules": [
+            {"name": rule.name, "file": rule.file, "line": rule.line, "text": rule.text}
+            for rule in rule_texts(program, {firing.rule for firing in firings})
+        ],
+        "cut": None
+        if graph.cut is None
+        else {"reason": graph.cut.reason, "facts": [numbers[fact] for fact in sorted(graph.cut.facts, key=repr)]},
+    }

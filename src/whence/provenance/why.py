@@ -10,7 +10,7 @@ from whence.provenance.expand import Bounds, derivation_graph
 from whence.provenance.graph import DerivationGraph, Fact
 from whence.provenance.proofs import Proof, smallest_proof, smallest_proofs
 from whence.provenance.show import show_fact
-from whence.provenance.tree import show_proof
+from whence.provenance.tree import show_proofs
 from whence.session import Session
 
 
@@ -27,7 +27,7 @@ class Why:
         return self.proofs[0]
 
     def __str__(self) -> str:
-        return "\n\n".join(show_proof(proof, self.session.program) for proof in self.proofs)
+        return show_proofs(self.proofs, self.session.program)
 
 
 def why(
