@@ -41,7 +41,7 @@ def naive_heights(graph, rounds: int = 1000) -> dict[Fact, int]:
     raise AssertionError("heights do not settle")
 
 
-@settings(max_examples=int(os.environ.get("WHENCE_EXAMPLES", "150")), deadline=None)
+@settings(max_examples=int(os.environ.get("WHENCE_EXAMPLES", "60")), deadline=None)
 @given(runs())
 def test_every_view_tuple_has_a_proof_that_checks_and_is_lowest(run: Run) -> None:
     session = Session(run.program)

@@ -11,6 +11,7 @@ from whence.cli.check import check
 from whence.cli.evaluate import evaluate
 from whence.cli.explain_plan import explain_plan
 from whence.cli.run import run
+from whence.cli.whatif import whatif
 from whence.cli.why import why
 
 EXAMPLES = """
@@ -37,6 +38,7 @@ app.command("eval", rich_help_panel="Programs")(evaluate)
 app.command("explain-plan", rich_help_panel="Programs")(explain_plan)
 app.command("run", rich_help_panel="Programs")(run)
 app.command("why", rich_help_panel="Questions")(why)
+app.command("whatif", rich_help_panel="Questions")(whatif)
 
 
 def _print_version(wanted: bool) -> None:
