@@ -13,6 +13,7 @@ from whence.cli.explain_plan import explain_plan
 from whence.cli.run import run
 from whence.cli.whatif import whatif
 from whence.cli.why import why
+from whence.cli.whynot import whynot
 
 EXAMPLES = """
 **Examples**
@@ -38,6 +39,7 @@ app.command("eval", rich_help_panel="Programs")(evaluate)
 app.command("explain-plan", rich_help_panel="Programs")(explain_plan)
 app.command("run", rich_help_panel="Programs")(run)
 app.command("why", rich_help_panel="Questions")(why)
+app.command("whynot", rich_help_panel="Questions")(whynot)
 app.command("whatif", rich_help_panel="Questions")(whatif)
 
 

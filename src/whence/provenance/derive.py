@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import count, product
 from typing import cast
 
-from whence.lang.order import binds, is_ready
+from whence.lang.order import binds, is_ready, names_met
 from whence.lang.program import (
     Aggregation,
     Anything,
@@ -73,6 +73,9 @@ class Deriver:
         self.state = LiveState(session)
         self.solver = Solver(self.program, self.state.tables)
         self._stated: dict[str, dict[Tuple, Rule]] = {}
+        # The solver knows atoms by their identity, so none may go and leave its number to another.
+        self._kept: list[PreparedRule] = []
+        self._met: dict[tuple[int, frozenset[str]], Atom] = {}
         self._prepared: dict[str, tuple[PreparedRule, ...]] = {}
 
     def holds(self, fact: Fact) -> bool:
@@ -97,6 +100,21 @@ class Deriver:
                 yield from self._firings(prepared, fact, environment)
         if self.is_equivalence(fact.relation):
             yield from self._by_equivalence(fact)
+
+    def firings(self, rule: Rule, fact: Fact) -> Iterator[Derivation]:
+        """The firings of one rule, which need not be the program's, that make the fact."""
+        prepared = self._prepare(rule)
+        for environment in self.environments(prepared, fact):
+            yield from self._firings(prepared, fact, environment)
+
+    def met_with(self, atom: Atom, environment: Environment) -> Atom:
+        """The atom, for a search that may meet it with any of its variables known: how it is looked up depends on them."""
+        known = frozenset(name for name in names_met(atom) if name in environment)
+        return self._met.setdefault((id(atom), known), replace(atom))
+
+    def forget(self) -> None:
+        """To be called when the session has had an epoch or a trial."""
+        self.state.forget()
 
     def is_equivalence(self, relation: str) -> bool:
         return self.program.relations[relation].equivalence
@@ -127,7 +145,9 @@ class Deriver:
                 columns.append(f"#{at}")
                 asked.append(Comparison("=", Var(f"#{at}", arg.kind), arg, rule.span))
         steps = tuple(self._ordered((*asked, *named.body), columns))
-        return PreparedRule(named, tuple(columns), steps)
+        prepared = PreparedRule(named, tuple(columns), steps)
+        self._kept.append(prepared)
+        return prepared
 
     def _ordered(self, body: tuple[Literal, ...], bound: Iterable[str]) -> Iterator[Literal]:
         """Tests as soon as they can be made, and next the atom that promises the fewest rows."""
@@ -135,12 +155,13 @@ class Deriver:
         waiting = list(body)
         while waiting:
             ready = [literal for literal in waiting if is_ready(literal, known.keys())]
-            best = min(ready, key=lambda literal: self._promise(literal, known))
+            best = min(ready, key=lambda literal: self.promise(literal, known))
             yield best
             waiting.remove(best)
             known |= dict.fromkeys(binds(best))
 
-    def _promise(self, literal: Literal, known: Environment) -> float:
+    def promise(self, literal: Literal, known: Environment) -> float:
+        """What to look at next, with these variables known: the less, the better."""
         if not isinstance(literal, Atom):
             # Searching a range or a group costs more than a test, but less than most relations.
             return 2.0 if isinstance(literal, Aggregation | Generator) else 0.0

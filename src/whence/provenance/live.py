@@ -90,3 +90,8 @@ class LiveState:
         """The rank of a row that is there."""
         table = self._live[relation]
         return int(table.table.small[table.row(row), -2])
+
+    def forget(self) -> None:
+        """Forgets where rows are: they may have moved."""
+        for table in self._live.values():
+            table.numbers.clear()
