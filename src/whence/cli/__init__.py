@@ -10,6 +10,8 @@ import whence
 from whence.cli.check import check
 from whence.cli.evaluate import evaluate
 from whence.cli.explain_plan import explain_plan
+from whence.cli.how import how
+from whence.cli.probability import probability
 from whence.cli.run import run
 from whence.cli.whatif import whatif
 from whence.cli.why import why
@@ -39,8 +41,10 @@ app.command("eval", rich_help_panel="Programs")(evaluate)
 app.command("explain-plan", rich_help_panel="Programs")(explain_plan)
 app.command("run", rich_help_panel="Programs")(run)
 app.command("why", rich_help_panel="Questions")(why)
+app.command("how", rich_help_panel="Questions")(how)
 app.command("whynot", rich_help_panel="Questions")(whynot)
 app.command("whatif", rich_help_panel="Questions")(whatif)
+app.command("probability", rich_help_panel="Questions")(probability)
 
 
 def _print_version(wanted: bool) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import typer
 
@@ -16,10 +16,12 @@ from whence.cli.progress import Progress
 from whence.cli.terminal import err, show
 from whence.lang.program import Program
 from whence.lang.types import Tuple
+from whence.provenance.annotations import Annotations
 from whence.provenance.base import free_facts, parse_fact
 from whence.provenance.derive import CannotExplain
 from whence.provenance.expand import Bounds
 from whence.provenance.graph import Fact
+from whence.semiring import NotInThisSemiring
 
 FactArgument = Annotated[str, typer.Argument(metavar="FACT", help="""A fact, such as 'reach("a", "f")'.""")]
 FactsOption = Annotated[Path, typer.Option("-F", "--fact-dir", metavar="DIR", help="Where the files of .input are.")]
@@ -35,6 +37,7 @@ SecondsOption = Annotated[
     float | None, typer.Option("--timeout", min=0, metavar="SECONDS", help="Look no longer.", rich_help_panel="Bounds")
 ]
 MAX_FACTS = 100_000
+V = TypeVar("V")
 
 
 @contextmanager
@@ -43,7 +46,7 @@ def answering() -> Iterator[None]:
     with reported_errors(), shown_warnings(quiet=True):
         try:
             yield
-        except CannotExplain as error:
+        except (CannotExplain, NotInThisSemiring) as error:
             show(err, f"error: {error}")
             raise typer.Exit(1) from None
 
@@ -81,3 +84,12 @@ def base_fact_argument(text: str, program: Program, name: str) -> Fact:
 
 def bounds_of(depth: int | None, max_facts: int, seconds: float | None) -> Bounds:
     return Bounds(depth, max_facts, seconds)
+
+
+def annotations_argument(
+    specs: Iterable[str], program: Program, parse: Callable[[str], V], name: str
+) -> Annotations[V]:
+    try:
+        return Annotations(specs, program, parse)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint=name) from None

@@ -92,7 +92,7 @@ def probabilities(
     known = {fact: given(fact) for fact in graph.base}
     for fact, chance in known.items():
         if not 0 <= chance <= 1:
-            raise ValueError(f"{chance} is not a probability: {show_fact(fact)} needs one between 0 and 1")
+            raise CannotExplain(f"{chance} is not a probability: {show_fact(fact)} needs one between 0 and 1")
     blocks = _Blocks(graph, known, budget)
     return {root: blocks.probability(root) for root in roots}
 
