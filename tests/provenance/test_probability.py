@@ -125,7 +125,7 @@ def test_uncertain_negation_is_refused_by_name() -> None:
     text = ".decl e(x:number) .input e .decl f(x:number) .input f\nonly: p(x) :- e(x), !f(x). .output p"
     session = Session(load(text), facts={"e": [(1,)], "f": [(2,)]})
     assert probability(session, "p", (1,), {Fact("e", (1,)): 0.5}).low == 0.5
-    with pytest.raises(CannotExplain, match="rule only"):
+    with pytest.raises(CannotExplain, match="rule only asks"):
         probability(session, "p", (1,), lambda _: 0.5)
 
 

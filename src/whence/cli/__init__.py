@@ -12,6 +12,7 @@ from whence.cli.evaluate import evaluate
 from whence.cli.explain_plan import explain_plan
 from whence.cli.how import how
 from whence.cli.probability import probability
+from whence.cli.responsibility import responsibility
 from whence.cli.run import run
 from whence.cli.whatif import whatif
 from whence.cli.why import why
@@ -45,6 +46,7 @@ app.command("how", rich_help_panel="Questions")(how)
 app.command("whynot", rich_help_panel="Questions")(whynot)
 app.command("whatif", rich_help_panel="Questions")(whatif)
 app.command("probability", rich_help_panel="Questions")(probability)
+app.command("responsibility", rich_help_panel="Questions")(responsibility)
 
 
 def _print_version(wanted: bool) -> None:

@@ -85,7 +85,7 @@ def probabilities(
     """How likely each of several facts is; what they share is worked out once."""
     roots = list(facts)
     given = chances if callable(chances) else lambda fact: chances.get(fact, 1.0)
-    _refuse_uncertain_absence(session, {root.relation for root in roots}, given)
+    refuse_uncertain_absence(session, {root.relation for root in roots}, given)
     graph = derivation_graph(session, roots, bounds)
     if graph.cut is not None:
         raise CannotExplain(f"the derivations were cut off at {graph.cut.reason}; raise the bound")
@@ -97,7 +97,7 @@ def probabilities(
     return {root: blocks.probability(root) for root in roots}
 
 
-def _refuse_uncertain_absence(session: Session, roots: set[str], chance: Callable[[Fact], float]) -> None:
+def refuse_uncertain_absence(session: Session, roots: set[str], chance: Callable[[Fact], float]) -> None:
     """Negations and aggregates see facts come and go in ways that the derivations of what is there do not tell."""
     program = session.program
     uncertain = {
@@ -110,8 +110,8 @@ def _refuse_uncertain_absence(session: Session, roots: set[str], chance: Callabl
         for name in {part.relation for part in walk(tuple(asking)) if isinstance(part, Atom)}:
             if depends_on(program, name) & uncertain:
                 raise CannotExplain(
-                    f"rule {rule.name} asks what is not in {name}, or how much is, and {name} depends on uncertain facts: "
-                    "probabilities are worked out for rules that only add facts"
+                    f"rule {rule.name} asks what is not in {name}, or how much is, and that depends on facts that may be missing: "
+                    "this can be worked out only for rules that add facts, or if those facts are taken for granted"
                 )
 
 
@@ -249,39 +249,9 @@ class _Block:
     def chance(self, fact: Fact) -> float:
         return self.chances.get(fact, 1.0)  # the entry of a block is taken for granted
 
-    # -- exactly
-
     def _by_diagram(self) -> float:
-        order = [fact for fact in variable_order(self.graph) if self.chance(fact) < 1]
-        if len(order) > _WIDEST:
-            raise BudgetExceeded
-        diagrams = Diagrams(self.budget.nodes)
-        numbers = {fact: at for at, fact in enumerate(order)}
-        functions = {
-            fact: diagrams.variable(numbers[fact]) if fact in numbers else TRUE if fact in self.graph.base else FALSE
-            for fact in self.graph.facts
-        }
-        users: dict[Fact, list[Derivation]] = {}
-        for firings in self.graph.derivations.values():
-            for firing in firings:
-                for premise in set(firing.premises):
-                    users.setdefault(premise, []).append(firing)
-        unconditional = [each for firings in self.graph.derivations.values() for each in firings if not each.premises]
-        waiting = dict.fromkeys(each for fact in sorted(self.graph.base, key=repr) for each in users.get(fact, ()))
-        waiting |= dict.fromkeys(unconditional)
-        while waiting:
-            firing = next(iter(waiting))
-            del waiting[firing]
-            made = TRUE
-            for premise in firing.premises:
-                made = diagrams.conjunction(made, functions[premise])
-            made = diagrams.disjunction(functions[firing.head], made)
-            if made != functions[firing.head]:
-                functions[firing.head] = made
-                waiting |= dict.fromkeys(users.get(firing.head, ()))
-        return diagrams.probability(functions[self.root], [self.chance(fact) for fact in order])
-
-    # -- by bounds
+        compiled = compile_diagram(self.graph, self.root, lambda fact: self.chance(fact) < 1, self.budget.nodes)
+        return compiled.diagrams.probability(compiled.root, [self.chance(fact) for fact in compiled.order])
 
     def _by_cases(self) -> Probability:
         """Splits on a proof: all its facts are there, or the first is missing, or the second is the first missing, …"""
@@ -310,6 +280,46 @@ class _Block:
                 there |= {leaf}
             low += weight
         return Probability(min(low, 1.0), max(low, min(high, 1.0))) if cases else Probability(low, low)
+
+
+class Compiled(NamedTuple):
+    """A fact as a Boolean function of base facts: a decision diagram, and the facts that its variables stand for."""
+
+    diagrams: Diagrams
+    root: int
+    order: list[Fact]
+
+
+def compile_diagram(graph: DerivationGraph, root: Fact, is_variable: Callable[[Fact], bool], nodes: int) -> Compiled:
+    """Raises BudgetExceeded. Base facts that are no variables are taken for granted."""
+    order = [fact for fact in variable_order(graph) if is_variable(fact)]
+    if len(order) > _WIDEST:
+        raise BudgetExceeded
+    diagrams = Diagrams(nodes)
+    numbers = {fact: at for at, fact in enumerate(order)}
+    functions = {
+        fact: diagrams.variable(numbers[fact]) if fact in numbers else TRUE if fact in graph.base else FALSE
+        for fact in graph.facts
+    }
+    users: dict[Fact, list[Derivation]] = {}
+    for firings in graph.derivations.values():
+        for firing in firings:
+            for premise in set(firing.premises):
+                users.setdefault(premise, []).append(firing)
+    unconditional = [each for firings in graph.derivations.values() for each in firings if not each.premises]
+    waiting = dict.fromkeys(each for fact in sorted(graph.base, key=repr) for each in users.get(fact, ()))
+    waiting |= dict.fromkeys(unconditional)
+    while waiting:
+        firing = next(iter(waiting))
+        del waiting[firing]
+        made = TRUE
+        for premise in firing.premises:
+            made = diagrams.conjunction(made, functions[premise])
+        made = diagrams.disjunction(functions[firing.head], made)
+        if made != functions[firing.head]:
+            functions[firing.head] = made
+            waiting |= dict.fromkeys(users.get(firing.head, ()))
+    return Compiled(diagrams, functions[root], order)
 
 
 def variable_order(graph: DerivationGraph, *, depth_first: bool = False) -> list[Fact]:
