@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -15,6 +15,7 @@ from whence.engine.windows import Windows
 from whence.lang.program import Program
 from whence.lang.types import Tuple
 from whence.plan import Plan, compile_plan, compile_recomputation
+from whence.plan.record import record_derivations
 from whence.reference import Limits
 
 # How views are kept up to date, by name.
@@ -63,6 +64,8 @@ class Changes:
 class Session:
     """Keeps the views of a program exact under updates. `facts` are there from the start.
 
+    The derivations of the relations in `record` are kept as relations too: `recordings` says where.
+
     >>> from whence import load
     >>> session = Session(load("reach(x, y) :- link(x, y). reach(x, z) :- reach(x, y), link(y, z)."
     ...                        ".decl link(x:symbol, y:symbol) .input link .output reach"))
@@ -79,12 +82,15 @@ class Session:
         *,
         facts: Mapping[str, Iterable[Tuple]] | None = None,
         strategy: str = "support",
+        record: Collection[str] = (),
         limits: Limits = Limits(),  # noqa: B008 - immutable
         on_round: Callable[[str, int, int], None] | None = None,
     ) -> None:
         if strategy not in STRATEGIES:
             raise ValueError(f"there is no strategy {strategy}; there are {', '.join(STRATEGIES)}")
-        self.plan = STRATEGIES[strategy](program)
+        planned, self.recordings = record_derivations(program, record)
+        self.plan = STRATEGIES[strategy](planned)
+        _refuse_unrecordable(self.plan, record)
         self.program = program
         self.windows = Windows(program.relations)
         self._base = frozenset(program.base_relations)
@@ -196,10 +202,19 @@ class Session:
         stratum = self._maintainer.support_of(relation)
         if stratum is None:
             return Ranking.NONE
-        return Ranking.EXACT if stratum.ranked_epochs <= 1 else Ranking.WELL_FOUNDED
+        # A recorded firing takes a round of its own.
+        is_exact = stratum.ranked_epochs <= 1 and not self.recordings
+        return Ranking.EXACT if is_exact else Ranking.WELL_FOUNDED
 
     def views(self) -> dict[str, set[Tuple]]:
         return {name: set(self.relation(name)) for name in self.program.relations}
+
+
+def _refuse_unrecordable(plan: Plan, record: Collection[str]) -> None:
+    for stratum in plan.strata:
+        for name in set(record) & set(stratum.relations):
+            if not stratum.native:
+                raise ValueError(f"derivations of {name} cannot be recorded: {stratum.why_not_native}")
 
 
 def evaluate(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import count, product
+from itertools import product
 from typing import cast
 
 from whence.lang.order import binds, is_ready, names_met
@@ -18,7 +18,6 @@ from whence.lang.program import (
     Apply,
     Atom,
     Comparison,
-    Cons,
     Generator,
     Literal,
     Make,
@@ -29,6 +28,7 @@ from whence.lang.program import (
 )
 from whence.lang.tree import walk
 from whence.lang.types import Tuple, Value, Variant
+from whence.plan.wildcards import name_wildcards
 from whence.provenance.graph import ANY, Absence, Aggregated, Derivation, Fact, Wildcard
 from whence.provenance.live import LiveState
 from whence.provenance.show import show_fact
@@ -235,30 +235,3 @@ class Deriver:
         for _, middle in self.state.tables[name].lookup((0,), (left,)):
             if middle not in (left, right):
                 yield Derivation(EQREL, fact, (Fact(name, (left, middle)), Fact(name, (middle, right))))
-
-
-def name_wildcards(body: tuple[Literal, ...]) -> tuple[Literal, ...]:
-    """The body with a variable for every wildcard of its positive atoms, those inside aggregates included."""
-    numbers = count()
-
-    def term(each: Term) -> Term:
-        match each:
-            case Anything(kind=kind):
-                return Var(f"?{next(numbers)}", kind)
-            case Make(args=args):
-                return replace(each, args=tuple(term(arg) for arg in args))
-            case Cons(items=items, rest=rest):
-                return replace(each, items=tuple(term(item) for item in items), rest=term(rest))
-            case _:
-                return each
-
-    def literal(each: Literal) -> Literal:
-        match each:
-            case Atom(args=args):
-                return replace(each, args=tuple(term(arg) for arg in args))
-            case Aggregation(bodies=bodies):
-                return replace(each, bodies=tuple(tuple(literal(part) for part in body) for body in bodies))
-            case _:
-                return each
-
-    return tuple(literal(each) for each in body)

@@ -110,7 +110,7 @@ def refuse_uncertain_absence(session: Session, roots: set[str], chance: Callable
         for name in {part.relation for part in walk(tuple(asking)) if isinstance(part, Atom)}:
             if depends_on(program, name) & uncertain:
                 raise CannotExplain(
-                    f"rule {rule.name} asks what is not in {name}, or how much is, and that depends on facts that may be missing: "
+                    f"rule {rule.name} asks what is not in {name}, or how much is, which depends on facts that may be missing: "
                     "this can be worked out only for rules that add facts, or if those facts are taken for granted"
                 )
 
