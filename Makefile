@@ -53,7 +53,7 @@ test: setup java lint  ## lint, then run every test
 
 .PHONY: test-long
 test-long: setup  ## random programs and updates against the reference evaluator, 20,000 of them
-	WHENCE_EXAMPLES=20000 $(BIN)/pytest tests/properties
+	WHENCE_EXAMPLES=20500 $(BIN)/pytest tests/properties
 
 .PHONY: lint
 lint: setup  ## style, types and import order

@@ -6,20 +6,39 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import NamedTuple
+from typing import NamedTuple, TypedDict
 
+from whence.backends.local.arrays import Ids, Lines
 from whence.backends.local.backend import LocalBackend
+from whence.engine.dred import DredStratum
 from whence.engine.guard import Guard
 from whence.engine.maintain import Maintainer
+from whence.engine.revise import revise
+from whence.engine.stats import Stats
+from whence.engine.support import Delta, SupportStratum
 from whence.engine.windows import Windows
-from whence.lang.program import Program
+from whence.lang.program import Program, Relation
+from whence.lang.revise import add_rules, drop_rule
 from whence.lang.types import Tuple
-from whence.plan import Plan, compile_plan, compile_recomputation
+from whence.plan import Plan, compile_counting, compile_plan, compile_recomputation
 from whence.plan.record import record_derivations
 from whence.reference import Limits
+from whence.view import View
 
-# How views are kept up to date, by name.
-STRATEGIES: Mapping[str, Callable[[Program], Plan]] = {"support": compile_plan, "recompute": compile_recomputation}
+
+class Strategy(NamedTuple):
+    """How views are kept up to date: how a program is planned, and how strata with delta plans are maintained."""
+
+    compile: Callable[[Program, Iterable[str] | None], Plan]
+    native: type[SupportStratum[Ids, Lines, Ids]]
+
+
+STRATEGIES: Mapping[str, Strategy] = {
+    "support": Strategy(compile_plan, SupportStratum),
+    "counting": Strategy(compile_counting, SupportStratum),
+    "dred": Strategy(compile_plan, DredStratum),
+    "recompute": Strategy(compile_recomputation, SupportStratum),
+}
 
 _Rows = dict[str, list[Tuple]]
 
@@ -61,10 +80,42 @@ class Changes:
         return sum(len(rows) for side in (self.inserted, self.deleted) for rows in side.values())
 
 
+class Work(TypedDict):
+    """What maintaining views took.
+
+    `derivations` were enumerated, in `rounds`; tuples were `suspended` until it was known whether they still follow, and some
+    of them `rederived`. `seconds` is by phase: collect, take away, put back, aggregate, recompute, decode, settle.
+    """
+
+    rounds: int
+    derivations: int
+    suspended: int
+    rederived: int
+    seconds: dict[str, float]
+
+
+class SessionStats(Work):
+    """Work since the session began. `bytes` is by relation, helper relations of the plan included."""
+
+    epochs: int
+    bytes: dict[str, int]
+
+
+def _work(stats: Stats) -> Work:
+    return {
+        "rounds": stats.rounds,
+        "derivations": stats.derivations,
+        "suspended": stats.suspended,
+        "rederived": stats.rederived,
+        "seconds": dict(stats.seconds),
+    }
+
+
 class Session:
     """Keeps the views of a program exact under updates. `facts` are there from the start.
 
-    The derivations of the relations in `record` are kept as relations too: `recordings` says where.
+    `wanted` names the relations to be seen, by default all: what they do not need is not derived. The derivations of the
+    relations in `record` are kept as relations too: `recordings` says where.
 
     >>> from whence import load
     >>> session = Session(load("reach(x, y) :- link(x, y). reach(x, z) :- reach(x, y), link(y, z)."
@@ -81,6 +132,7 @@ class Session:
         program: Program,
         *,
         facts: Mapping[str, Iterable[Tuple]] | None = None,
+        wanted: Iterable[str] | None = None,
         strategy: str = "support",
         record: Collection[str] = (),
         limits: Limits = Limits(),  # noqa: B008 - immutable
@@ -88,15 +140,21 @@ class Session:
     ) -> None:
         if strategy not in STRATEGIES:
             raise ValueError(f"there is no strategy {strategy}; there are {', '.join(STRATEGIES)}")
-        planned, self.recordings = record_derivations(program, record)
-        self.plan = STRATEGIES[strategy](planned)
-        _refuse_unrecordable(self.plan, record)
+        self.strategy = strategy
+        self._wanted = None if wanted is None else frozenset(wanted)
+        if unknown := (self._wanted or frozenset()) - program.relations.keys():
+            raise ValueError(f"there is no relation {min(unknown)}; there are {', '.join(program.relations)}")
+        self._recorded = frozenset(record)
+        self.plan = self._compile(program)
         self.program = program
         self.windows = Windows(program.relations)
         self._base = frozenset(program.base_relations)
         self._backend = LocalBackend(self.plan.program)
-        self._maintainer = Maintainer(self.plan, self._backend, Guard(program, limits, on_round))
+        self._maintainer = Maintainer(
+            self.plan, self._backend, Guard(program, limits, on_round), STRATEGIES[strategy].native
+        )
         self.epoch = -1
+        self.last_epoch: Work = _work(Stats())
         self.initial = self.apply(Update("+", name, row) for name, rows in (facts or {}).items() for row in rows)
 
     def apply(self, updates: Iterable[Update | tuple[str, str, Tuple]], now: float | None = None) -> Changes:
@@ -105,20 +163,26 @@ class Session:
         The clock moves to the latest time of the updates, or to `now`, and what expires by then is deleted in this epoch.
         Raises ValueError for an update that does not fit; nothing is applied then.
         """
-        wanted, count = self._collect(updates, now)
-        removals, insertions = self._effective(wanted)
+        stats = self._maintainer.stats
+        before = stats.copy()
+        with stats.phase("collect"):
+            wanted, count = self._collect(updates, now)
+            removals, insertions = self._effective(wanted)
+        effective = sum(len(rows) for side in (removals, insertions) for rows in side.values())
+        changes = self._maintainer.apply(removals, insertions)
         self.epoch += 1
-        return self._maintain(removals, insertions, count)
+        return self._finish(changes, before, max(0, count - effective))
 
     def trial(self, updates: Iterable[Update | tuple[str, str, Tuple]], now: float | None = None) -> Changes:
         """What `apply` would change. The session stays as it is: the epoch is taken back, windows and clock included."""
+        before = self._maintainer.stats.copy()
         windows = deepcopy(self.windows)
         try:
-            wanted, count = self._collect(updates, now)
+            wanted, _ = self._collect(updates, now)
         finally:
             self.windows = windows
         removals, insertions = self._effective(wanted)
-        changes = self._maintain(removals, insertions, count)
+        changes = self._finish(self._maintainer.apply(removals, insertions), before, 0)
         self._maintainer.settle(self._maintainer.apply(insertions, removals))
         return changes
 
@@ -132,17 +196,18 @@ class Session:
             insertions[name] = [row for row, there in zip(rows, present, strict=True) if not there and rows[row]]
         return removals, insertions
 
-    def _maintain(self, removals: _Rows, insertions: _Rows, count: int) -> Changes:
-        effective = sum(len(rows) for side in (removals, insertions) for rows in side.values())
-        changes = self._maintainer.apply(removals, insertions)
-        shown = {name: delta for name, delta in changes.items() if not self.plan.is_helper(name)}
-        inserted = {name: self._backend.decode(name, delta.added) for name, delta in shown.items()}
-        deleted = {name: self._backend.decode(name, delta.gone) for name, delta in shown.items()}
+    def _finish(self, changes: Mapping[str, Delta[Ids]], before: Stats, ignored: int) -> Changes:
+        """Ends an epoch: its changes as tuples, and what it cost."""
+        with self._maintainer.stats.phase("decode"):
+            shown = {name: delta for name, delta in changes.items() if self._shows(name)}
+            inserted = {name: self._backend.decode(name, delta.added) for name, delta in shown.items()}
+            deleted = {name: self._backend.decode(name, delta.gone) for name, delta in shown.items()}
         self._maintainer.settle(changes)
+        self.last_epoch = _work(self._maintainer.stats.since(before))
         return Changes(
             {name: rows for name, rows in inserted.items() if rows},
             {name: rows for name, rows in deleted.items() if rows},
-            max(0, count - effective),
+            ignored,
         )
 
     def _collect(
@@ -177,20 +242,69 @@ class Session:
         if len(update.tuple) != relation.arity:
             raise ValueError(f"{relation.name} has {relation.arity} columns, not {len(update.tuple)}")
 
-    def stats(self) -> dict[str, object]:
-        """What has been done since the session began, and what the tables take."""
-        done = self._maintainer.stats
+    def add_rule(self, text: str) -> Changes:
+        """Adds rules to the program, with facts and declarations that come with them. Gives what that changes, as an epoch.
+
+        Raises `ProgramError` if the program would not be right with them; it stays as it was then.
+
+        >>> from whence import load
+        >>> session = Session(load("p(1). p(2). .decl q(x:number) .output p, q"))
+        >>> session.add_rule("double: q(2 * x) :- p(x).").inserted
+        {'q': [(2,), (4,)]}
+        >>> session.drop_rule("double").deleted
+        {'q': [(2,), (4,)]}
+        """
+        return self._revise(add_rules(self.program, text))
+
+    def drop_rule(self, name: str) -> Changes:
+        """Takes a rule out of the program; `session.program.rules` has their names. Gives what that changes, as an epoch.
+
+        Raises ValueError if there is no such rule, and `ProgramError` if the program would not be right without it.
+        """
+        return self._revise(drop_rule(self.program, name))
+
+    def _revise(self, program: Program) -> Changes:
+        """Only derivations of rules that come or go are looked at, where relations depend on each other as before."""
+        for name, relation in program.relations.items():
+            before = self.program.relations.get(name)
+            if before is not None:
+                _refuse_redeclared(before, relation)
+        plan = self._compile(program)
+        stats = self._maintainer.stats.copy()
+        changes = revise(self._maintainer, plan)
+        self.program, self.plan = program, plan
+        self._base |= set(program.base_relations)  # a relation that took updates goes on taking them
+        self.windows.extend(program.relations)
+        self.epoch += 1
+        result = self._finish(changes, stats, 0)
+        self._backend.forget(name for name in tuple(self._backend.tables) if name not in plan.program.relations)
+        return result
+
+    def _compile(self, program: Program) -> Plan:
+        planned, self.recordings = record_derivations(program, self._recorded)
+        plan = STRATEGIES[self.strategy].compile(planned, self._wanted)
+        _refuse_unrecordable(plan, self._recorded)
+        return plan
+
+    def stats(self) -> SessionStats:
+        """What has been done since the session began, and what the tables take. `last_epoch` has the work of one epoch."""
         return {
+            **_work(self._maintainer.stats),
             "epochs": self.epoch + 1,
-            "rounds": done.rounds,
-            "derivations": self._backend.enumerated,
-            "suspended": done.suspended,
             "bytes": {name: table.nbytes for name, table in self._backend.tables.items()},
         }
 
-    def relation(self, name: str) -> Iterator[Tuple]:
-        """The tuples of a relation, in no particular order."""
-        return iter(self._backend.decode(name, self._backend.table(name).ids()))
+    def relation(self, name: str) -> View:
+        """The tuples of a relation, in no particular order: to iterate over, or as an Arrow table or a pandas DataFrame."""
+        if name not in self.program.relations:
+            raise ValueError(f"there is no relation {name}; there are {', '.join(self.program.relations)}")
+        if not self._shows(name):
+            raise ValueError(f"{name} is not among the relations that the session was asked for")
+        return View(self.program.relations[name], self.program.types, self._backend)
+
+    def _shows(self, name: str) -> bool:
+        """Helper relations, whose names hold a `!`, are never shown."""
+        return "!" not in name if self._wanted is None else name in self._wanted
 
     @property
     def backend(self) -> LocalBackend:
@@ -207,7 +321,17 @@ class Session:
         return Ranking.EXACT if is_exact else Ranking.WELL_FOUNDED
 
     def views(self) -> dict[str, set[Tuple]]:
-        return {name: set(self.relation(name)) for name in self.program.relations}
+        return {name: set(self.relation(name)) for name in self.program.relations if self._shows(name)}
+
+
+def _refuse_redeclared(before: Relation, after: Relation) -> None:
+    for one, other in zip(before.fields, after.fields, strict=True):
+        if one.kind != other.kind:
+            raise ValueError(
+                f"column {one.name} of {before.name} would hold {other.kind} instead of {one.kind}: declare {before.name}"
+            )
+    if (before.window, before.lifetime) != (after.window, after.lifetime):
+        raise ValueError(f"{before.name} has tuples already: its .window and .lifetime stay as they are")
 
 
 def _refuse_unrecordable(plan: Plan, record: Collection[str]) -> None:
@@ -221,11 +345,12 @@ def evaluate(
     program: Program,
     facts: Mapping[str, Iterable[Tuple]],
     *,
+    wanted: Iterable[str] | None = None,
     limits: Limits = Limits(),  # noqa: B008 - immutable
     on_round: Callable[[str, int, int], None] | None = None,
 ) -> dict[str, set[Tuple]]:
-    """Every relation of the program, given its facts: one evaluation, in which windows and lifetimes forget nothing."""
-    return Session(lasting(program), facts=facts, limits=limits, on_round=on_round).views()
+    """The wanted relations of the program (all by default): one evaluation, in which windows and lifetimes forget nothing."""
+    return Session(lasting(program), facts=facts, wanted=wanted, limits=limits, on_round=on_round).views()
 
 
 def lasting(program: Program) -> Program:

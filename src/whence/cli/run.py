@@ -16,14 +16,14 @@ from math import ceil
 from pathlib import Path
 from statistics import median
 from threading import Event
-from typing import Annotated, BinaryIO, NoReturn, cast
+from typing import TYPE_CHECKING, Annotated, BinaryIO, NoReturn, cast
 
 import typer
 from rich.table import Table
 
 import whence
 from whence import reference
-from whence.cli.evaluate import read_inputs, reported_errors, shown_warnings
+from whence.cli.evaluate import read_inputs, reported_errors, shown_warnings, wanted_of
 from whence.cli.programs import STDIN, FunctionsOption, ProgramArgument, existing_file, load_program
 from whence.cli.progress import Progress
 from whence.cli.terminal import err, show_diagnostic
@@ -32,6 +32,9 @@ from whence.io import updates as records
 from whence.lang.program import Program, Transfer
 from whence.lang.transfers import read_options
 from whence.lang.types import Tuple
+
+if TYPE_CHECKING:
+    from whence.session import SessionStats
 
 STDOUT = Path("-")
 _FACTS_HELP = "Start from the files of .input that are here; without it, inputs start empty."
@@ -102,7 +105,7 @@ def run(
             progress.text = "evaluating the initial state"
             limits = reference.Limits(max_tuples=max_tuples, timeout=timeout)
             started = time.perf_counter()
-            session = whence.Session(loaded, strategy=strategy, limits=limits)
+            session = whence.Session(loaded, wanted=wanted_of(loaded), strategy=strategy, limits=limits)
             with _sink(changes) as sink:
                 views = _Views(session, sink, changes, epoch_size)
                 views.start(given, since=started)
@@ -270,7 +273,7 @@ def _quiet_end() -> Iterator[None]:
         raise typer.Exit from None
 
 
-def _summary(views: _Views, letters: records.DeadLetterFile) -> dict[str, int | dict[str, int] | dict[str, float]]:
+def _summary(views: _Views, letters: records.DeadLetterFile) -> dict[str, object]:
     return {
         "epochs": views.epoch,
         "updates": views.counts["updates"],
@@ -279,6 +282,7 @@ def _summary(views: _Views, letters: records.DeadLetterFile) -> dict[str, int | 
         "changes": {op: views.counts[op] for op in "+-"},
         "seconds": views.seconds(),
         "tuples": dict(views.sizes),
+        "work": views.session.stats(),
     }
 
 
@@ -293,4 +297,13 @@ def _table(views: _Views, letters: records.DeadLetterFile) -> Table:
         table.add_row("time in total" if name == "total" else f"{name} of an epoch", f"{seconds * 1000:,.2f} ms")
     for name, size in views.sizes.items():
         table.add_row(f"tuples of {name}", f"{size:,}")
+    work = views.session.stats()
+    table.add_row("derivations enumerated", f"{work['derivations']:,}")
+    table.add_row("suspended, re-derived", f"{work['suspended']:,}, {work['rederived']:,}")
+    table.add_row("time by phase", ", ".join(f"{name} {spent * 1000:,.1f} ms" for name, spent in _longest(work)))
+    table.add_row("memory of the views", f"{sum(work['bytes'].values()) / 1e6:,.1f} MB")
     return table
+
+
+def _longest(work: SessionStats) -> list[tuple[str, float]]:
+    return sorted(work["seconds"].items(), key=lambda each: -each[1])[:3]

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 import numpy as np
 
-from whence.backends.local.arrays import Lines
+from whence.backends.local.arrays import Ids, Lines
 from whence.backends.local.backend import LocalBackend
 from whence.engine.protocol import EXTERNAL
 from whence.lang.types import FLOAT, NUMBER, UNSIGNED, Tuple, Value
@@ -39,7 +39,7 @@ class LiveTable(Table):
             return ()
         if not columns:
             return self.backend.decode(self.name, self.table.ids())
-        return self.backend.decode(self.name, self.table.index(columns).probe(words, self.table.small, 0)[1])
+        return self.backend.decode(self.name, self.table.index(columns).probe(words, 0)[1])
 
     def row(self, row: Tuple) -> int:
         """The row's number, -1 if it is not there."""
@@ -73,7 +73,7 @@ class LiveState:
         self.tables: dict[str, Table] = {}
         self._live: dict[str, LiveTable] = {}
         self._base = frozenset(session.program.base_relations)
-        for name in session.program.relations:
+        for name in session.program.relations.keys() & session.backend.tables.keys():
             self.tables[name] = self._live[name] = LiveTable(session.backend, name)
 
     def holds(self, relation: str, row: Tuple) -> bool:
@@ -84,14 +84,18 @@ class LiveState:
             return False
         table = self._live[relation]
         found = table.row(row)
-        return found >= 0 and bool(table.table.small[found, -1] & EXTERNAL)
+        return found >= 0 and bool(table.table.flags(_one(found))[0] & EXTERNAL)
 
     def rank(self, relation: str, row: Tuple) -> int:
         """The rank of a row that is there."""
         table = self._live[relation]
-        return int(table.table.small[table.row(row), -2])
+        return int(table.table.ranks(_one(table.row(row)))[0])
 
     def forget(self) -> None:
         """Forgets where rows are: they may have moved."""
         for table in self._live.values():
             table.numbers.clear()
+
+
+def _one(row: int) -> Ids:
+    return np.array([row], dtype=np.int32)

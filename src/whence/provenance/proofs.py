@@ -121,7 +121,7 @@ class _Ranks:
         self.floors = least_heights(session.program)
 
     def choose(self, root: Fact) -> dict[Fact, Derivation | None] | None:
-        """A firing for each fact that is needed; None if some relation has no ranks."""
+        """A firing for each fact that is needed; None where ranks do not tell."""
         choices: dict[Fact, Derivation | None] = {}
         pending = [root]
         while pending:
@@ -133,11 +133,14 @@ class _Ranks:
                 continue
             if self.ranking[fact.relation] is Ranking.NONE:
                 return None
-            firing = choices[fact] = self._best(fact)
+            firing = self._best(fact)
+            if firing is None:
+                return None
+            choices[fact] = firing
             pending += firing.premises
         return choices
 
-    def _best(self, fact: Fact) -> Derivation:
+    def _best(self, fact: Fact) -> Derivation | None:
         below = self.deriver.state.rank(*fact)
         members = self.stratum_of[fact.relation].relations
         ranked: list[tuple[int, str, str, Derivation]] = []
@@ -146,16 +149,18 @@ class _Ranks:
             if all(self.deriver.state.rank(*each) < below for each in recursive):
                 bound = max((self.least_height(each) for each in firing.premises), default=0)
                 ranked.append((bound, firing.rule, repr(firing.body), firing))
-        return min(ranked, key=lambda each: each[:3])[-1]
+        return min(ranked, key=lambda each: each[:3])[-1] if ranked else None
 
     def least_height(self, fact: Fact) -> int:
         """No proof of the fact is lower than this."""
         if self.deriver.is_base(fact):
             return 0
         floor = max(1, self.floors[fact.relation])
-        if self.ranking[fact.relation] is not Ranking.EXACT:
+        stratum = self.stratum_of[fact.relation]
+        # An aggregate inside the recursion may come to its value before or after its witness ranks.
+        if self.ranking[fact.relation] is not Ranking.EXACT or stratum.monotone:
             return floor
-        lowest = min(self.floors[name] for name in self.stratum_of[fact.relation].relations)
+        lowest = min(self.floors[name] for name in stratum.relations)
         return max(floor, lowest + self.deriver.state.rank(*fact) - 1)
 
 

@@ -25,7 +25,8 @@ def recorded_derivations(session: Session, rule: str) -> Iterator[Derivation]:
     solver = Solver(session.program, {}, recording.rule)
     atoms = [literal for literal in recording.rule.body if isinstance(literal, Atom)]
     names = [each.name for each in recording.variables]
-    for row in session.relation(recording.relation):
+    backend = session.backend
+    for row in backend.decode(recording.relation, backend.table(recording.relation).ids()):
         environment = dict(zip(names, row, strict=True))
         head, *body = (
             Fact(atom.relation, tuple(solver.value(arg, environment) for arg in atom.args))

@@ -79,7 +79,7 @@ class Solver:
     rule: Rule | Subsumption | None = None
     counters: dict[object, int] = field(default_factory=dict)
     warned: set[tuple[str, str]] = field(default_factory=set)
-    accesses: dict[int, Access] = field(default_factory=dict)
+    accesses: dict[tuple[int, int], Access] = field(default_factory=dict)
     non_negative_sums: bool = False
     # One atom of the rule may be made to see new rows only.
     new_atom: Atom | None = None
@@ -146,9 +146,10 @@ class Solver:
             self._warn(reason)
 
     def _match_atom(self, atom: Atom, environment: Environment) -> Iterator[Environment]:
-        access = self.accesses.get(id(atom))
+        place = (id(self.rule), id(atom))
+        access = self.accesses.get(place)
         if access is None:
-            access = self.accesses[id(atom)] = Access.of(atom, environment)
+            access = self.accesses[place] = Access.of(atom, environment)
         key = tuple([self.value(arg, environment) for arg in access.key])
         table = self.new_rows if atom is self.new_atom else self.tables[atom.relation]
         rows = table.lookup(access.columns, key)
