@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from itertools import combinations, product
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.properties.programs import DERIVED, Run, runs
+from tests.provenance.sessions import SOME, base_of, session_after
 
 from whence import Session, load
 from whence.provenance.derive import CannotExplain
@@ -27,13 +27,12 @@ r2: reach(x, z) :- reach(x, y), link(y, z), !down(z).
 """
 
 
-@settings(max_examples=int(os.environ.get("WHENCE_EXAMPLES", "60")), deadline=None)
+@pytest.mark.filterwarnings("ignore::whence.reference.EvaluationWarning")
+@SOME
 @given(runs(), st.data())
 def test_repairs_make_the_fact_true_in_a_reevaluation(run: Run, data: st.DataObject) -> None:
-    session = Session(run.program)
-    for epoch in run.epochs:
-        session.apply(epoch)
-    base = {name: set(session.relation(name)) for name in ("e", "f", "g")}
+    session = session_after(run)
+    base = base_of(session)
     before = session.views()
     name = data.draw(st.sampled_from(sorted(DERIVED)))
     row = tuple(data.draw(st.integers(0, 4)) for _ in range(DERIVED[name]))
