@@ -63,8 +63,9 @@ lint: setup  ## style, types and import order
 	$(BIN)/lint-imports --no-logo
 
 .PHONY: bench
-bench: setup  ## how long programs of 5,000 rules take to parse and to check
+bench: setup  ## how long programs of 5,000 rules take to parse and to check; what explanations cost
 	$(BIN)/python bench/load_rules.py
+	$(BIN)/python bench/why.py
 
 .PHONY: format
 format: setup  ## rewrite the sources in the house style
