@@ -92,3 +92,10 @@ class Maintainer(Generic[Ids, Keys, Ranks]):
     def is_external(self, name: str, keys: Keys) -> list[bool]:
         """For each row, whether it was put in from outside."""
         return self.backend.have_flag(name, keys, EXTERNAL)
+
+    def support_of(self, name: str) -> SupportStratum[Ids, Keys, Ranks] | None:
+        """The stratum of a relation whose rows are kept by ranks."""
+        for stratum in self.strata:
+            if type(stratum) is SupportStratum and name in stratum.plan.relations:
+                return stratum
+        return None
