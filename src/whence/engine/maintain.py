@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Generic
 
-from whence.engine.aggregates import AggregateStratum
 from whence.engine.guard import Guard
 from whence.engine.protocol import ADDED, EXTERNAL, Backend, Ids, Keys, Ranks
 from whence.engine.recompute import RecomputedStratum
@@ -23,13 +22,9 @@ class Maintainer(Generic[Ids, Keys, Ranks]):
         self.backend = backend
         self.guard = guard
         evaluator = StratumEvaluator(plan.program, guard.limits)
-        self.strata: list[
-            SupportStratum[Ids, Keys, Ranks] | AggregateStratum[Ids, Keys, Ranks] | RecomputedStratum[Ids, Keys, Ranks]
-        ] = []
+        self.strata: list[SupportStratum[Ids, Keys, Ranks] | RecomputedStratum[Ids, Keys, Ranks]] = []
         for stratum, each in zip(plan.program.strata, plan.strata, strict=True):
-            if each.aggregate is not None:
-                self.strata.append(AggregateStratum(each, each.aggregate, backend))
-            elif each.native:
+            if each.native:
                 self.strata.append(SupportStratum(each, backend, guard))
             else:
                 self.strata.append(RecomputedStratum(each, stratum, backend, evaluator))

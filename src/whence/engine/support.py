@@ -10,6 +10,9 @@ the size of the views.
 2. *Put back and add.* Suspended rows that still have derivations, and what new inputs derive, become present in rounds. A
    row's rank is the round it becomes present in, so all the derivations it has by then are from lower ranks.
 
+Rows of groups follow from an aggregate instead of derivations (see `aggregates`). As the second step goes on, a group may get
+a better value; the old one is then taken away, with what followed from it, before the round goes on.
+
 Changed rows are propagated in batches, one relation at a time. Within a rule, literals before the changed one see the state
 after the batch and literals behind it the state before: each derivation is met once.
 """
@@ -20,6 +23,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic
 
+from whence.engine.aggregates import Aggregates
 from whence.engine.guard import Guard
 from whence.engine.protocol import (
     ADDED,
@@ -86,6 +90,7 @@ class SupportStratum(Generic[Ids, Keys, Ranks]):
             epoch.put_in(name, keys)
         if first:
             epoch.derive_statics()
+            epoch.aggregates.begin()
         epoch.put_back()
         return epoch.finish()
 
@@ -105,10 +110,13 @@ class _Epoch(Generic[Ids, Keys, Ranks]):
         self.lost: dict[str, list[Ids]] = {name: [] for name in stratum.plan.relations}
         self.queue: dict[str, list[Ids]] = {name: [] for name in stratum.plan.relations}
         self.suspended: dict[str, list[Ids]] = {name: [] for name in stratum.plan.relations}
+        self.aggregates = Aggregates(stratum.plan.aggregates, self.members, stratum.backend)
+        self.put_back_from: dict[str, list[Ids]] = {name: [] for name in stratum.plan.relations}
         self.made: dict[str, list[Ids]] = {name: [] for name in stratum.plan.relations}
         self.rounds = 0
         # Which inputs have been propagated in the current phase: as positive and as negated literals.
         self.done: set[tuple[str, bool]] = set()
+        self.is_settled = False  # all of them, in both phases
 
     # -- from outside
 
@@ -134,16 +142,37 @@ class _Epoch(Generic[Ids, Keys, Ranks]):
         for name, delta in self.inputs.items():
             self._propagate_input(name, delta.gone, negated=False, drop=True)
             self._propagate_input(name, delta.added, negated=True, drop=True)
-        while name := next((name for name, batches in self.lost.items() if batches), None):  # type: ignore[assignment]
+            for groups in self.aggregates.over(name):
+                if groups.spec.recursive and len(delta.gone):
+                    self._remove(groups.spec.output, groups.unsupported(name, delta.gone, is_settled=False))
+        self._propagate_lost()
+
+    def _propagate_lost(self) -> bool:
+        """Takes away what followed from rows that lost their support; whether there were any."""
+        any_lost = False
+        while name := next((name for name, batches in self.lost.items() if batches), None):
+            any_lost = True
             batch = self.backend.concatenate(self.lost[name])
             self.lost[name] = []
             self.suspended[name].append(batch)
+            self.put_back_from[name].append(batch)
             table = self.backend.table(name)
             table.change_flags(batch, on=BATCH)
             for plan in self._plans(name, negated=False):
                 for keys, ranks in self.backend.run(plan, batch, self._seen_while_taking(plan)):
                     self._drop(plan, keys, ranks)
             table.change_flags(batch, on=HIDDEN, off=BATCH)
+            for groups in self.aggregates.over(name):
+                self._remove(groups.spec.output, groups.unsupported(name, batch, is_settled=self.is_settled))
+            lost = self.aggregates.of(name)
+            if lost is not None:
+                lost.lose(batch)
+        return any_lost
+
+    def _remove(self, name: str, rows: Keys) -> None:
+        """Rows of groups that have no value any more, or another."""
+        if len(rows):
+            self._note_lost(name, self.backend.table(name).drop_supports(rows, self.backend.unranked(rows)))
 
     def _seen_while_taking(self, plan: DeltaPlan) -> Forbid:
         assert plan.scan is not None
@@ -161,26 +190,34 @@ class _Epoch(Generic[Ids, Keys, Ranks]):
     # -- put back and add
 
     def put_back(self) -> None:
-        for name, batches in self.suspended.items():
-            if batches:
-                table = self.backend.table(name)
-                back = table.derivable(self.backend.concatenate(batches))
-                table.change_flags(back, on=QUEUED)
-                self._note_queued(name, back)
         self.done = set()
         for name, delta in self.inputs.items():
             self._propagate_input(name, delta.added, negated=False, drop=False)
             self._propagate_input(name, delta.gone, negated=True, drop=False)
-        while any(self.queue.values()):
+            for groups in self.aggregates.over(name):
+                groups.touch(name, delta.added)
+                groups.touch(name, delta.gone)
+        self.is_settled = True
+        self._queue_derivable()
+        while any(self.queue.values()) or self.aggregates.is_pending:
             self._round()
+
+    def _queue_derivable(self) -> None:
+        """Rows that were suspended and still have derivations come back."""
+        for name, batches in self.put_back_from.items():
+            if batches:
+                table = self.backend.table(name)
+                back = table.with_flags(table.derivable(self.backend.concatenate(batches)), on=SUSPENDED, off=QUEUED)
+                table.change_flags(back, on=QUEUED)
+                self._note_queued(name, back)
+                self.put_back_from[name] = []
 
     def _round(self) -> None:
         self.stratum.rank += 1
         self.stratum.stats.rounds += 1
         self.rounds += 1
         self.stratum.guard.check(self.plan.relations, self.rounds, self.backend.tuples())
-        frontier = {name: self.backend.concatenate(batches) for name, batches in self.queue.items() if batches}
-        self.queue = {name: [] for name in self.queue}
+        frontier = self._frontier()
         for name, batch in frontier.items():
             table = self.backend.table(name)
             self.made[name].append(table.with_flags(batch, on=ADDED))
@@ -190,6 +227,29 @@ class _Epoch(Generic[Ids, Keys, Ranks]):
                 for keys, ranks in self.backend.run(plan, batch, self._seen_while_adding(plan)):
                     self._add(plan, keys, ranks)
             self.backend.table(name).change_flags(batch, off=BATCH)
+            for groups in self.aggregates.over(name):
+                groups.touch(name, batch)
+
+    def _frontier(self) -> dict[str, Ids]:
+        """The rows that become present next."""
+        if self.aggregates.is_pending:
+            self.aggregates.settle(not any(self.queue.values()), self._remove, self._propagate_lost, self._insert)
+            self._queue_derivable()
+        frontier = {name: self.backend.concatenate(batches) for name, batches in self.queue.items() if batches}
+        self.queue = {name: [] for name in self.queue}
+        if not self.plan.aggregates:
+            return frontier
+        for name, batch in frontier.items():
+            # A value that went may have taken away the only derivation of a row that was waiting.
+            table = self.backend.table(name)
+            frontier[name] = table.derivable(batch)
+            table.change_flags(batch, off=QUEUED)
+            self.suspended[name].append(self.backend.without(batch, frontier[name]))
+        return frontier
+
+    def _insert(self, name: str, rows: Keys) -> None:
+        """New rows of groups."""
+        self._note_queued(name, self.backend.table(name).add_supports(rows, self.backend.unranked(rows)))
 
     def _seen_while_adding(self, plan: DeltaPlan) -> Forbid:
         assert plan.scan is not None
@@ -229,6 +289,8 @@ class _Epoch(Generic[Ids, Keys, Ranks]):
         """
         if step.relation not in self.inputs:
             return 0
+        if self.is_settled:
+            return GONE
         negated = isinstance(step, Check) and not step.present
         assert plan.scan is not None
         if step.relation == plan.scan.relation and negated == plan.negated:
@@ -277,9 +339,13 @@ class _Epoch(Generic[Ids, Keys, Ranks]):
         changes = {}
         for name in self.plan.relations:
             table = self.backend.table(name)
-            went = table.with_flags(self.backend.concatenate(self.suspended[name]), on=SUSPENDED)
+            lost, added = self.backend.concatenate(self.suspended[name]), self.backend.concatenate(self.made[name])
+            if self.plan.aggregates:  # rows may have come and gone several times
+                lost, added = self.backend.distinct(lost), self.backend.distinct(added)
+                added = table.with_flags(added, on=ADDED, off=SUSPENDED)
+                table.erase(table.with_flags(lost, on=SUSPENDED | ADDED))
+            went = table.with_flags(lost, on=SUSPENDED)
             table.change_flags(went, on=GONE, off=SUSPENDED | HIDDEN)
-            added = self.backend.concatenate(self.made[name])
             if len(went) or len(added):
                 changes[name] = Delta(added, went)
         return changes

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from whence.lang.program import (
-    Aggregation,
     Anything,
     Apply,
     Atom,
@@ -22,7 +21,7 @@ from whence.lang.program import (
 )
 from whence.lang.tree import walk
 from whence.plan.delta_plans import delta_plans
-from whence.plan.extract_aggregates import AggregateSpec, extract_aggregates
+from whence.plan.extract_aggregates import AggregateSpec, extract_aggregates, is_extractable
 from whence.plan.steps import StratumPlan
 
 
@@ -123,13 +122,11 @@ class _Projection:
 
 
 def _plan_stratum(program: Program, stratum: Stratum, specs: Mapping[str, AggregateSpec]) -> StratumPlan:
-    spec = specs.get(stratum.relations[0])
-    if spec is not None:
-        sources = (spec.rows,) if spec.context is None else (spec.rows, spec.context)
-        return StratumPlan(stratum.relations, False, True, inputs=sources, aggregate=spec)
     members = frozenset(stratum.relations)
     rules = [rule for rule in program.rules if rule.head.relation in members]
-    inputs = tuple(sorted(_reads(program, rules, members)))
+    own = tuple(specs[name] for name in stratum.relations if name in specs)
+    sources = {source for spec in own for source in spec.sources} - members
+    inputs = tuple(sorted(_reads(program, rules, members) | sources))
     reason = _why_not_native(program, stratum, rules)
     if reason:
         return StratumPlan(stratum.relations, stratum.recursive, False, reason, inputs=inputs)
@@ -141,6 +138,7 @@ def _plan_stratum(program: Program, stratum: Stratum, specs: Mapping[str, Aggreg
         deltas=tuple(plan for plan in plans if plan.scan is not None),
         statics=tuple(plan for plan in plans if plan.scan is None),
         inputs=inputs,
+        aggregates=own,
     )
 
 
@@ -155,8 +153,6 @@ def _why_not_native(program: Program, stratum: Stratum, rules: list[Rule]) -> st
     relations: Mapping[str, Relation] = program.relations
     if stratum.stages:
         return "negation inside recursion, by stages"
-    if stratum.monotone:
-        return "aggregates inside recursion"
     for name in stratum.relations:
         relation = relations[name]
         if relation.equivalence:
@@ -168,7 +164,7 @@ def _why_not_native(program: Program, stratum: Stratum, rules: list[Rule]) -> st
         if any(each.dominated.relation == name for each in program.subsumptions):
             return f"{name} has subsumption"
     for rule in rules:
-        if _aggregates_inside_recursion(rule, stratum):
+        if stratum.recursive and not is_extractable(rule, frozenset(stratum.relations)):
             return f"rule {rule.name} asks for an aggregate inside the recursion"
         for part in walk(rule):
             if isinstance(part, Generator):
@@ -176,9 +172,3 @@ def _why_not_native(program: Program, stratum: Stratum, rules: list[Rule]) -> st
             if isinstance(part, Apply) and part.functor == "autoinc":
                 return f"rule {rule.name} has autoinc()"
     return ""
-
-
-def _aggregates_inside_recursion(rule: Rule, stratum: Stratum) -> bool:
-    """Whether what an aggregate of the rule is asked for depends on the stratum itself."""
-    has_aggregate = any(isinstance(literal, Aggregation) for literal in rule.body)
-    return has_aggregate and any(isinstance(each, Atom) and each.relation in stratum.relations for each in rule.body)

@@ -132,4 +132,5 @@ class StratumPlan:
     # Rules without any atom: they derive the same at all times.
     statics: tuple[DeltaPlan, ...] = ()
     inputs: tuple[str, ...] = ()
-    aggregate: AggregateSpec | None = None
+    # Relations that hold groups of others.
+    aggregates: tuple[AggregateSpec, ...] = ()

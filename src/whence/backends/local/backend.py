@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from whence.backends.local.arrays import Ids, Lines
 from whence.backends.local.assemble import BUFFER, Assembled, NotOnWords, assemble
 from whence.backends.local.functors import apply_function, apply_functor, compare
-from whence.backends.local.groups import aggregate_groups
+from whence.backends.local.groups import LocalGroups
 from whence.backends.local.table import Table
 from whence.backends.local.words import Dictionary, Words
-from whence.engine.protocol import GONE, Forbid
+from whence.engine.protocol import Forbid
 from whence.lang.calls import FunctionError, checked_call
 from whence.lang.program import Program
 from whence.lang.types import AdtKind, Kind, Tuple, Value, Variant
@@ -101,32 +101,11 @@ class LocalBackend:
     def tuples(self) -> int:
         return sum(len(table) for table in self.tables.values())
 
-    # -- aggregates
+    def groups(self, spec: AggregateSpec) -> LocalGroups:
+        return LocalGroups(spec, self.program, self.tables, self.dictionary)
 
-    def group_keys(self, spec: AggregateSpec, changed: Mapping[str, tuple[Ids, Ids]], *, first: bool) -> Lines:
-        keys = [self.tables[name].lines[ids, : spec.keys] for name, both in changed.items() for ids in both]
-        if first and spec.context is None:
-            keys.append(np.zeros((1, 0), dtype=np.int64))
-        found: Lines = np.concatenate(keys) if keys else np.empty((0, spec.keys), dtype=np.int64)
-        if spec.keys == 0:
-            return found[:1]
-        return np.ascontiguousarray(np.unique(found, axis=0))
-
-    def under_keys(self, relation: str, keys: Lines) -> Ids:
-        table = self.tables[relation]
-        return table.index(tuple(range(keys.shape[1]))).probe(keys, table.small, 0)[1]
-
-    def aggregate(self, spec: AggregateSpec, keys: Lines) -> Lines:
-        """The rows of the groups as they are after the epoch, for keys that are asked for."""
-        if spec.context is not None:
-            keys = keys[self.tables[spec.context].find(keys, GONE) >= 0]
-        rows = self.tables[spec.rows]
-        groups, matches = rows.index(tuple(range(spec.keys))).probe(keys, rows.small, GONE)
-        values = None if spec.value_kind is None else rows.column(matches, rows.arity - 1)
-        words, defined = aggregate_groups(spec, groups, values, len(keys), self.dictionary)
-        lines: Lines = np.empty((len(keys), spec.keys + 1), dtype=np.int64)
-        lines[:, : spec.keys], lines[:, spec.keys] = keys, words
-        return lines[defined]
+    def distinct(self, ids: Ids) -> Ids:
+        return np.unique(ids)
 
     def without(self, ids: Ids, others: Ids) -> Ids:
         return ids[~np.isin(ids, others)]

@@ -42,6 +42,13 @@ class Table:
         kernels.gather(self.lines, ids, column, values)
         return values
 
+    def part(self, ids: Ids, columns: tuple[int, ...]) -> Lines:
+        """Some columns of rows."""
+        lines: Lines = np.empty((len(ids), len(columns)), dtype=np.int64)
+        for at, column in enumerate(columns):
+            lines[:, at] = self.column(ids, column)
+        return lines
+
     def ranks(self, ids: Ids) -> Ids:
         ranks: Ids = self.small[ids, -2]
         return ranks
