@@ -9,6 +9,7 @@ from typing import NamedTuple
 from whence.backends.local.backend import LocalBackend
 from whence.engine.guard import Guard
 from whence.engine.maintain import Maintainer
+from whence.engine.protocol import EXTERNAL
 from whence.engine.windows import Windows
 from whence.lang.program import Program
 from whence.lang.types import Tuple
@@ -113,19 +114,7 @@ class Session:
         listed = [update if isinstance(update, Update) else Update(*update) for update in updates]
         for update in listed:
             self._check(update)
-        wanted: dict[str, dict[Tuple, bool]] = {}
-        self.windows.advance(now)
-        for update in listed:
-            self.windows.advance(update.time)
-        for op, relation, row, time in listed:
-            wanted.setdefault(relation, {})[row] = op == "+"
-            if op == "+":
-                self.windows.insert(relation, row, time)
-            else:
-                self.windows.delete(relation, row)
-        for relation, row in self.windows.expire():
-            wanted.setdefault(relation, {})[row] = False
-        return wanted, len(listed)
+        return self.windows.collect(listed, now), len(listed)
 
     def _check(self, update: Update) -> None:
         relation = self.program.relations.get(update.relation)
@@ -149,9 +138,27 @@ class Session:
             "bytes": {name: table.nbytes for name, table in self._backend.tables.items()},
         }
 
+    @property
+    def rounds(self) -> int:
+        """The rounds of recursion so far."""
+        return self._maintainer.stats.rounds
+
+    @property
+    def nbytes(self) -> int:
+        """What the tables and their indexes take."""
+        return sum(table.nbytes for table in self._backend.tables.values())
+
     def relation(self, name: str) -> Iterator[Tuple]:
         """The tuples of a relation, in no particular order."""
         return iter(self._backend.decode(name, self._backend.table(name).ids()))
+
+    def base(self) -> dict[str, set[Tuple]]:
+        """The tuples that were put into base relations from outside."""
+        tables = {name: self._backend.table(name) for name in self._base}
+        return {
+            name: set(self._backend.decode(name, table.with_flags(table.ids(), on=EXTERNAL)))
+            for name, table in tables.items()
+        }
 
     def views(self) -> dict[str, set[Tuple]]:
         return {name: set(self.relation(name)) for name in self.program.relations}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from whence.io.json_rows import Json
@@ -29,36 +29,37 @@ class EpochCutter:
     nothing before them are empty epochs.
     """
 
-    def __init__(self, size: int | None = None, *, was_cut: bool = False) -> None:
+    def __init__(self, place: Callable[[], Position], size: int | None = None, *, was_cut: bool = False) -> None:
+        self.place = place  # right after the record taken last
         self.size = size
         self.was_cut = was_cut
         self.updates: list[Update] = []
         self.now: float | None = None
 
-    def take(self, record: Applicable, source: Position) -> Epoch | None:
-        """The epoch that ends with this record, if one does. `source` is the place right after the record."""
+    def take(self, record: Applicable) -> Epoch | None:
+        """The epoch that ends with this record, if one does."""
         match record:
             case UpdateRecord():
                 self.updates.append(Update(*record))
-                return self.cut(source) if len(self.updates) == self.size else None
+                return self.cut() if len(self.updates) == self.size else None
             case Tick(at):
                 self.now = at if self.now is None else max(self.now, at)
                 return None
             case Commit():
                 if self.is_empty and self.was_cut:
                     return None
-                return self._end(source, cut=False)
+                return self._end(cut=False)
 
-    def cut(self, source: Position) -> Epoch | None:
+    def cut(self) -> Epoch | None:
         """Ends the epoch without a commit, if there is anything in it."""
-        return None if self.is_empty else self._end(source, cut=True)
+        return None if self.is_empty else self._end(cut=True)
 
     @property
     def is_empty(self) -> bool:
         return not self.updates and self.now is None
 
-    def _end(self, source: Position, *, cut: bool) -> Epoch:
+    def _end(self, *, cut: bool) -> Epoch:
         self.was_cut = cut
-        epoch = Epoch(self.updates, self.now, {**source, "cut": cut})
+        epoch = Epoch(self.updates, self.now, {**self.place(), "cut": cut})
         self.updates, self.now = [], None
         return epoch

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from threading import Lock
 from typing import TYPE_CHECKING
 
-from whence.io.updates import DeadLetterFile
 from whence.lang.program import Program
 from whence.lang.types import Tuple
-from whence.pipeline.epochs import Epoch
-from whence.pipeline.frames import Inputs
-from whence.pipeline.keeper import EpochReport, Keeper
+from whence.pipeline.keeper import EpochReport
 from whence.pipeline.sinks import Sink
 from whence.reference import Limits
 from whence.session import Session
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.streaming import StreamingQuery
+    from pyspark.sql.streaming.query import StreamingQuery
 
 SNAPSHOT_EVERY = 500
 RETAIN = 1000
