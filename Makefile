@@ -43,12 +43,16 @@ $(STAMP): requirements.lock pyproject.toml
 java:  ## make sure that a Java for Spark (17 or newer) is there
 	tools/ensure_java.sh
 
+.PHONY: postgres
+postgres:  ## make sure that a PostgreSQL (14 or newer) is there for the tests
+	tools/ensure_postgres.sh
+
 .PHONY: run
-run: setup java  ## evaluate the reachability example and print its views
-	$(BIN)/whence eval examples/reachability/program.dl -F examples/reachability/facts -D -
+run: setup java  ## keep the views of a network current while its links fail, and draw the worst failure
+	$(BIN)/python examples/network/main.py
 
 .PHONY: test
-test: setup java lint  ## lint, then run every test
+test: setup java postgres lint  ## lint, then run every test
 	$(BIN)/pytest
 
 .PHONY: test-long

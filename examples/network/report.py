@@ -66,7 +66,8 @@ class Outcome:
 
     def __str__(self) -> str:
         return ", ".join(
-            [f"{link} failed" for link in self.happened.failed] + [f"{link} repaired" for link in self.happened.repaired]
+            [f"{link} failed" for link in self.happened.failed]
+            + [f"{link} repaired" for link in self.happened.repaired]
         )
 
 

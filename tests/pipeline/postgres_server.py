@@ -54,5 +54,7 @@ def _unprivileged(folder: Path) -> list[str]:
 
 
 def _run(command: list[str]) -> None:
-    done = subprocess.run(command, cwd="/", stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(
+        command, cwd="/", stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False
+    )
     assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"

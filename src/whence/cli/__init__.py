@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 import whence
+from whence.cli.capture import capture
 from whence.cli.check import check
 from whence.cli.evaluate import evaluate
 from whence.cli.explain_plan import explain_plan
@@ -35,6 +36,7 @@ app.command("check", rich_help_panel="Programs")(check)
 app.command("eval", rich_help_panel="Programs")(evaluate)
 app.command("explain-plan", rich_help_panel="Programs")(explain_plan)
 app.command("run", rich_help_panel="Programs")(run)
+app.command("capture", rich_help_panel="Sources")(capture)
 
 
 def _print_version(wanted: bool) -> None:

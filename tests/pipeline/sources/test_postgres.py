@@ -221,7 +221,9 @@ def test_a_reader_that_missed_forgotten_changes_stops(open_reader, connection) -
     _, read_so_far = _poll(reader, reader.initialOffset())
     connection.execute("INSERT INTO link VALUES ('b', 'c', 2)")
     behind, end = read_so_far, reader.latestOffset(read_so_far, EVERYTHING)
-    assert connection.execute("SELECT whence_capture.forget('public.link', now() + interval '1 hour')").fetchone() == (2,)
+    assert connection.execute("SELECT whence_capture.forget('public.link', now() + interval '1 hour')").fetchone() == (
+        2,
+    )
     connection.execute("INSERT INTO link VALUES ('c', 'd', 2)")
     assert _poll(reader, end)[0] == [("+", "c", "d", 2)]
     with pytest.raises(RuntimeError, match=r"up to number \d+ are no longer there"):
@@ -291,7 +293,9 @@ def test_a_table_that_is_not_captured_is_named(connection, database) -> None:
         reader.initialOffset()
 
 
-@pytest.mark.parametrize(("columns", "complaint"), [("nope bigint", "has no column nope"), ("ms binary", "read as binary")])
+@pytest.mark.parametrize(
+    ("columns", "complaint"), [("nope bigint", "has no column nope"), ("ms binary", "read as binary")]
+)
 def test_wrong_columns_are_named(columns: str, complaint: str, open_reader) -> None:
     with pytest.raises(ValueError, match=complaint):
         open_reader(columns)

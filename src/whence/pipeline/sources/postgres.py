@@ -75,7 +75,11 @@ class PostgresSource(DataSource):
 
 
 # The source's own columns: how they are asked for, and their types.
-_OWN = {"op": ("change.op", "string"), "seq": ("change.seq", "bigint"), "time": ("extract(epoch FROM change.at)::double precision", "double")}
+_OWN = {
+    "op": ("change.op", "string"),
+    "seq": ("change.seq", "bigint"),
+    "time": ("extract(epoch FROM change.at)::double precision", "double"),
+}
 _COLUMNS = """
     SELECT attname, typname FROM pg_attribute JOIN pg_type ON pg_type.oid = atttypid
     WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped ORDER BY attnum
@@ -106,7 +110,7 @@ def _positive(text: str | None) -> int | None:
 def _columns(options: _Options) -> dict[str, str]:
     """The columns of the table, in order, with their types."""
     with psycopg.connect(options.url) as connection:
-        columns = dict(connection.execute(_COLUMNS, (options.table.quoted,)).fetchall())
+        columns: dict[str, str] = dict(connection.execute(_COLUMNS, (options.table.quoted,)).fetchall())
     if not columns:
         raise ValueError(f"there is no table {options.table} in the database")
     return columns
@@ -137,7 +141,7 @@ class PostgresReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             )
         return {"seq": snapshot}
 
-    def latestOffset(self, start: Mapping[str, int], limit: ReadLimit) -> dict[str, int]:  # type: ignore[override]
+    def latestOffset(self, start: Mapping[str, int], limit: ReadLimit) -> dict[str, int]:
         end = max(start["seq"], self._settled())
         if isinstance(limit, ReadMaxRows):
             end = self._cut(start["seq"], end, limit.max_rows)
@@ -203,12 +207,16 @@ class _Horizon:
         self._settled = 0
 
     def advance(self) -> int:
-        newest = self._ask("SELECT coalesce(max(seq), 0) FROM whence_capture.changes WHERE relation = %s", str(self._options.table))
+        newest = self._ask(
+            "SELECT coalesce(max(seq), 0) FROM whence_capture.changes WHERE relation = %s", str(self._options.table)
+        )
         if newest > self._newest:
             # A transaction gets its id before it draws a number; the id asked for here comes after all of those.
             self._waiting.append((newest, self._ask("SELECT pg_current_xact_id()::text::bigint")))
             self._newest = newest
-        oldest_running = self._ask("SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint") if self._waiting else 0
+        oldest_running = (
+            self._ask("SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint") if self._waiting else 0
+        )
         while self._waiting and self._waiting[0][1] < oldest_running:
             self._settled = self._waiting.popleft()[0]
         return self._settled
@@ -216,7 +224,7 @@ class _Horizon:
     def _ask(self, query: str, *parameters: str) -> int:
         if self._connection.closed:
             self._connection = psycopg.connect(self._options.url, autocommit=True)
-        found = self._connection.execute(query, parameters).fetchone()  # type: ignore[arg-type]
+        found = self._connection.execute(query, parameters).fetchone()
         assert found is not None
         return int(found[0])
 
