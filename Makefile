@@ -56,8 +56,9 @@ test: setup java postgres lint  ## lint, then run every test
 	$(BIN)/pytest
 
 .PHONY: test-long
-test-long: setup  ## random programs and updates against the reference evaluator, 20,000 of them
+test-long: setup java  ## 20,000 random programs and updates against the reference evaluator; kills at every instant
 	WHENCE_EXAMPLES=20000 $(BIN)/pytest tests/properties
+	WHENCE_LONG=1 $(BIN)/pytest tests/faults
 
 .PHONY: lint
 lint: setup  ## style, types and import order

@@ -34,7 +34,7 @@ from whence.pipeline.lines import Lines, StreamLines
 from whence.pipeline.records import cut_epochs
 from whence.pipeline.sinks import Sink
 from whence.pipeline.sinks.json_lines import JsonLines, JsonLinesSink
-from whence.pipeline.store import Store
+from whence.pipeline.store import RETAIN, SNAPSHOT_EVERY, Store
 
 STDOUT = Path("-")
 _FACTS_HELP = "Start from the files of .input that are here; without it, inputs start empty."
@@ -77,6 +77,10 @@ def run(
         int | None, typer.Option(min=1, metavar="N", help="End an epoch after N updates, commit or not.")
     ] = None,
     follow: Annotated[bool, typer.Option("--follow", help="Wait for more where the updates end.")] = False,
+    snapshot_every: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Snapshot the state after N epochs.")
+    ] = SNAPSHOT_EVERY,
+    retain: Annotated[int, typer.Option(min=0, metavar="N", help="Keep the views of the last N epochs.")] = RETAIN,
     strict: Annotated[bool, typer.Option("--strict", help="Stop at a record that cannot be applied.")] = False,
     strategy: Annotated[Strategy, typer.Option(help="How views are maintained.")] = Strategy.SUPPORT,
     functions: FunctionsOption = None,
@@ -136,6 +140,8 @@ def run(
                 facts=given,
                 strategy=strategy,
                 limits=reference.Limits(max_tuples=max_tuples, timeout=timeout),
+                snapshot_every=snapshot_every,
+                retain=retain,
                 on_epoch=tell,
             )
             totals.start(0 if is_resumed else keeper.sizes.total(), time.perf_counter() - started)

@@ -12,7 +12,9 @@ from whence.lang.program import Program
 from whence.lang.types import Tuple
 from whence.pipeline.base import Base
 from whence.pipeline.epochs import Epoch, Position
+from whence.pipeline.files import StateError
 from whence.pipeline.log import Entry
+from whence.pipeline.publish import Publisher
 from whence.pipeline.sinks import Sink
 from whence.pipeline.store import RETAIN, SNAPSHOT_EVERY, Store, output_names
 from whence.reference import Limits
@@ -86,6 +88,7 @@ class Keeper:
         self.sizes = Counter({name: sum(1 for _ in self.session.relation(name)) for name in self.outputs})
         for epoch, changes in undelivered:
             self._deliver(epoch, changes)
+        self._publisher = None if store is None else Publisher(store.folder, program, self._published)
 
     def apply(self, epochs: Iterable[Epoch]) -> list[EpochReport]:
         """Applies epochs and makes them durable together. What an epoch raises is raised once those before it are safe."""
@@ -110,15 +113,26 @@ class Keeper:
         with self.lock:
             return {name: list(self.session.relation(name)) for name in self.outputs}
 
+    def view_at(self, name: str, epoch: int) -> set[Tuple]:
+        if self._store is None:
+            raise StateError(["without a state folder only the last epoch is known"])
+        return self._store.view_at(name, epoch)
+
     def snapshot(self) -> None:
         with self.lock:
             if self._store is not None and self.epoch > self._store.manifest.snapshots[-1].epoch:
                 self._store.snapshot(self.epoch, self.source, Base.of(self.session), self.views(), self._retain)
 
-    def close(self) -> None:
-        """After the last epoch: its sinks need not be given it again."""
+    def close(self, *, delivered: bool = True) -> None:
+        """After the last epoch. Sinks that have all of it need not be given the end of it again."""
+        if self._publisher is not None:
+            self._publisher.close()
         if self._store is not None:
-            self._store.close(delivered=self.epoch)
+            self._store.close(self.epoch if delivered else None)
+
+    def _published(self) -> tuple[int, dict[str, list[Tuple]]]:
+        with self.lock:
+            return self.epoch, self.views()
 
     def _evaluate(self, given: Epoch, number: int) -> tuple[Entry, EpochReport]:
         started = time.perf_counter()
@@ -148,6 +162,8 @@ class Keeper:
             self._deliver(entry.epoch, entry.changes)
             if self._on_epoch is not None:
                 self._on_epoch(report)
+        if self._publisher is not None:
+            self._publisher.notify()
         if self._store is not None and self.epoch >= self._store.manifest.snapshots[-1].epoch + self._snapshot_every:
             self.snapshot()
 

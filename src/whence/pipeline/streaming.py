@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import json
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from whence.io.updates import DeadLetterFile, Schema
 from whence.lang.program import Program
 from whence.lang.types import Tuple
-from whence.pipeline.keeper import EpochReport
+from whence.pipeline.batches import Batches, RecordBatches, RelationBatches, is_done
+from whence.pipeline.files import StateError
+from whence.pipeline.frames import BadInput, Inputs
+from whence.pipeline.keeper import EpochReport, Keeper
 from whence.pipeline.sinks import Sink
+from whence.pipeline.store import RETAIN, SNAPSHOT_EVERY, Store
 from whence.reference import Limits
 from whence.session import Session
 
@@ -17,8 +28,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-SNAPSHOT_EVERY = 500
-RETAIN = 1000
+_POLL = 0.1
 
 
 def maintain(
@@ -41,33 +51,170 @@ def maintain(
 
     `inputs` gives each base relation a streaming DataFrame of updates: the relation's columns, and if need be `op` (`+` or
     `-`; rows without it are insertions), `time`, and `seq`, which orders the rows of a micro-batch. Or it is one streaming
-    DataFrame whose column `value` holds update records as JSON, or a folder of files of such records.
+    DataFrame whose column `value` holds update records as JSON, again with `seq` if need be, or a folder of files of them.
 
-    A micro-batch is an epoch; commits in JSON records end more. `trigger` is Spark's processing time, such as "10 seconds";
-    `once` stops after what is there.
+    A micro-batch is an epoch; commits among JSON records end more. `trigger` is Spark's processing time, such as
+    "10 seconds"; `once` stops after what is there. Records that cannot be applied go to `dead_letters.jsonl` in the state.
+    `facts` are there from the start of a new state. Raises StateError and BadInput.
     """
-    raise NotImplementedError
+    folder = Path(state)
+    store = Store.open(folder, program)
+    try:
+        letters = DeadLetterFile(folder / "dead_letters.jsonl", resume=True)
+        frame, batches = _shaped(program, inputs, letters, spark)
+        keeper = Keeper(
+            program,
+            store=store,
+            sinks=sinks,
+            facts=facts,
+            strategy=strategy,
+            limits=limits,
+            snapshot_every=snapshot_every,
+            retain=retain,
+            on_epoch=on_epoch,
+        )
+        return Maintenance(keeper, frame, batches, folder / "checkpoint", trigger=trigger, once=once)
+    except BaseException:
+        store.close()
+        raise
+
+
+def _shaped(
+    program: Program,
+    inputs: Mapping[str, DataFrame] | DataFrame | str | Path,
+    letters: DeadLetterFile,
+    spark: SparkSession | None,
+) -> tuple[DataFrame, Batches]:
+    if isinstance(inputs, Mapping):
+        relations = Inputs.of(program, inputs)
+        return relations.union(inputs), RelationBatches(relations, letters)
+    if isinstance(inputs, str | Path):
+        inputs = read_folder(_session(spark), Path(inputs)).withColumnRenamed("file", "seq")
+    if "value" not in inputs.columns:
+        raise BadInput(f"update records are read from a column value; there are {', '.join(inputs.columns)}")
+    wanted = [name for name in ("value", "seq") if name in inputs.columns]
+    return inputs.select(*wanted), RecordBatches(Schema.of(program), letters)
+
+
+def _session(spark: SparkSession | None) -> SparkSession:
+    from pyspark.sql import SparkSession  # noqa: PLC0415
+
+    return spark or SparkSession.builder.getOrCreate()
+
+
+def read_folder(spark: SparkSession, folder: Path) -> DataFrame:
+    """The lines of a folder's files as they appear, as bytes in the column `value`."""
+    lines = (
+        spark.readStream.format("text").option("lineSep", "\n").option("pathGlobFilter", "*.jsonl").load(str(folder))
+    )
+    return lines.withColumns({"value": lines["value"].cast("binary"), "file": lines["_metadata.file_path"]})
 
 
 class Maintenance:
-    """A running query and the views it keeps."""
+    """A streaming query and the views it keeps current."""
 
-    query: StreamingQuery
-    session: Session
-    progress: EpochReport | None
+    def __init__(
+        self,
+        keeper: Keeper,
+        frame: DataFrame,
+        batches: Batches,
+        checkpoint: Path,
+        *,
+        trigger: str | None = None,
+        once: bool = False,
+    ) -> None:
+        self.keeper = keeper
+        self.progress: EpochReport | None = None
+        self._asked = threading.Event()
+        self._batches = batches
+        self._failure: BaseException | None = None
+        self._stopping = False
+        self._one_at_a_time = threading.Lock()
+        self._checkpoint = checkpoint
+        self._refuse_another_checkpoint()
+        writer = frame.writeStream.foreachBatch(self._take).option("checkpointLocation", str(checkpoint))
+        if once:
+            writer = writer.trigger(availableNow=True)
+        elif trigger is not None:
+            writer = writer.trigger(processingTime=trigger)
+        self.query: StreamingQuery = writer.start()
+
+    @property
+    def session(self) -> Session:
+        return self.keeper.session
 
     def view(self, name: str) -> set[Tuple]:
         """The tuples of a relation after the last epoch."""
-        raise NotImplementedError
+        return self.keeper.view(name)
 
     def view_at(self, name: str, epoch: int) -> set[Tuple]:
         """The tuples of an output relation after an epoch that is still retained."""
-        raise NotImplementedError
+        return self.keeper.view_at(name, epoch)
 
     def await_termination(self, timeout: float | None = None) -> bool:
-        """Waits until the query ends, and raises what ended it. Says whether it has ended."""
-        raise NotImplementedError
+        """Waits until the query ends, and raises what ended it. Says whether it has ended.
+
+        In the main thread SIGTERM stops the query after the epoch under way.
+        """
+        deadline = None if timeout is None else time.monotonic() + timeout
+        with _on_terminate(self._asked.set):
+            while self.query.isActive and not self._asked.wait(_POLL):
+                if deadline is not None and time.monotonic() >= deadline:
+                    return False
+        self.stop()
+        return True
 
     def stop(self) -> None:
-        """Ends the query after the epoch under way, with its state committed."""
-        raise NotImplementedError
+        """Ends the query after the epoch under way, with its state committed. Raises what the query failed with."""
+        # A batch that comes now waits for the lock, is interrupted by Spark, and comes again after a restart.
+        with self._one_at_a_time:
+            failure = self._failure or self.query.exception()
+            self._stopping = True
+            self.query.stop()
+        self.keeper.close(delivered=failure is None)
+        if failure is not None:
+            raise failure
+
+    def _take(self, frame: DataFrame, batch: int) -> None:
+        with self._one_at_a_time:
+            if self._stopping:
+                raise InterruptedError("the query is being stopped")
+            try:
+                self._apply(frame, batch)
+            except BaseException as error:
+                # Spark passes on only its text.
+                self._failure = error
+                raise
+
+    def _apply(self, frame: DataFrame, batch: int) -> None:
+        if is_done(batch, self.keeper.source):
+            return
+        epochs = self._batches.epochs(batch, frame.toArrow(), self.keeper.source)
+        query = query_id(self._checkpoint)
+        for report in self.keeper.apply(replace(each, source={**each.source, "query": query}) for each in epochs):
+            self.progress = report
+
+    def _refuse_another_checkpoint(self) -> None:
+        """Numbers of batches mean something only within one query."""
+        expected = self.keeper.source.get("query")
+        if expected is not None and query_id(self._checkpoint) != expected:
+            problem = f"{self._checkpoint} is not the checkpoint that the state was made with: batches could be lost"
+            raise StateError([problem], hints=["restore the folder from a copy, or start anew with another one"])
+
+
+def query_id(checkpoint: Path) -> str | None:
+    """The identity that Spark gave the query, which it keeps in its checkpoint."""
+    path = checkpoint / "metadata"
+    return str(json.loads(path.read_bytes())["id"]) if path.exists() else None
+
+
+@contextmanager
+def _on_terminate(act: Callable[[], None]) -> Iterator[None]:
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, lambda *_: act())
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

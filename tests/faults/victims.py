@@ -1,0 +1,65 @@
+"""Runs of `whence run` in processes of their own that kill themselves at a chosen instant.
+
+An instant is a call that makes something of the state durable or visible: a sync, a rename, a link, a removal, a new folder.
+Right before a sync a new file may also be cut in half, as if the process had died while writing it.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import shutil
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from whence.pipeline.files import PARTIAL
+
+_PRELOADED = ["tests.faults.warm", "tests.faults.victims"]
+_processes = multiprocessing.get_context("forkserver")
+_processes.set_forkserver_preload(_PRELOADED)
+
+
+def run(folder: Path, *options: str, kill_at: int | None = None, halve: bool = False) -> tuple[int, int]:
+    """The exit code, which is negative for a signal, and how many instants there were."""
+    counted = _processes.Value("i", 0)
+    process = _processes.Process(target=_run, args=(str(folder), options, kill_at, halve, counted))
+    process.start()
+    process.join(120)
+    assert process.exitcode is not None, "it hangs"
+    return process.exitcode, counted.value
+
+
+def _run(folder: str, options: tuple[str, ...], kill_at: int | None, halve: bool, counted: Any) -> None:
+    os.chdir(folder)
+
+    def instant() -> None:
+        counted.value += 1
+        if counted.value == kill_at:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def sync(descriptor: int) -> None:
+        # Nothing is lost with a process: syncing in earnest would only take time.
+        is_new = os.readlink(f"/proc/self/fd/{descriptor}").endswith(PARTIAL)
+        if halve and counted.value + 1 == kill_at and is_new:
+            os.truncate(descriptor, os.fstat(descriptor).st_size // 2)
+        instant()
+
+    def before(function: Callable[..., Any]) -> Callable[..., Any]:
+        def called(*args: Any, **kwargs: Any) -> Any:
+            instant()
+            return function(*args, **kwargs)
+
+        return called
+
+    os.fsync = sync
+    os.link = before(os.link)
+    shutil.rmtree = before(shutil.rmtree)  # type: ignore[assignment]
+    for name in ("replace", "unlink", "mkdir"):
+        setattr(Path, name, before(getattr(Path, name)))
+
+    from whence.cli import app
+
+    arguments = ["run", "program.dl", "--no-spark", "--state", "state", "--changes", "changes.jsonl", "--quiet"]
+    app([*arguments, "--updates", "updates.jsonl", *options])
