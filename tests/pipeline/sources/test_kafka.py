@@ -1,35 +1,18 @@
-"""Every message is read once.
-
-The broker is the one that librdkafka has built in for tests. It speaks Kafka's protocol on a socket and lives as long as the
-producer that started it, but it knows no retention and no compaction, and its transactions leave no markers.
-"""
+"""Every message is read once."""
 
 from __future__ import annotations
 
 import pickle
 
 import pytest
-from confluent_kafka import Producer
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 from pyspark.sql.types import StructType
+from tests.pipeline.sources.broker import Broker
 
 from whence.pipeline.sources import kafka
 from whence.pipeline.sources.kafka import KafkaReader, KafkaSource, Offsets
 
 EVERYTHING = ReadAllAvailable()
-PARTITIONS = 4  # what the broker gives every topic
-
-
-class Broker:
-    def __init__(self) -> None:
-        self.producer = Producer({"bootstrap.servers": "of its own", "test.mock.num.brokers": 1, "log_level": 0})
-        found = self.producer.list_topics(timeout=10).brokers.values()
-        self.address = ",".join(f"{broker.host}:{broker.port}" for broker in found)
-
-    def send(self, topic: str, *values: str, partition: int = 0) -> None:
-        for value in values:
-            self.producer.produce(topic, value, key="k", partition=partition, timestamp=1_700_000_000_123)
-        assert self.producer.flush(10) == 0
 
 
 @pytest.fixture(scope="module")
