@@ -1,62 +1,80 @@
-"""Keeps the views of program.dl current while links of a generated network fail and are repaired.
+"""Keeps the views of program.dl current, on Spark, while links of a generated network fail and are repaired.
 
-    python examples/network/main.py [--epochs N] [--seed N] [--out DIR]
+    python examples/network/main.py [--epochs N] [--seed N] [--out FOLDER]
 
-Prints a line for each epoch, then what the worst failure did, and draws it.
+Prints a line for each epoch, then which failures did most harm, and draws the worst one.
 """
 
 from __future__ import annotations
 
 import argparse
-import time
+import json
+import os
+import shutil
 from pathlib import Path
 
-from report import Outcome, print_damage, print_summary, write_picture
+from report import Outcome, Report
 from rich.console import Console
 
-from whence import Session, Update, load_file
-from whence.network import Epoch, Link, fail_and_repair, transit_stub
+from whence import Changes, load_file
+from whence.network import Epoch, fail_and_repair, transit_stub
+from whence.pipeline.keeper import EpochReport
+from whence.pipeline.sinks import CallbackSink
+from whence.pipeline.spark_session import start_spark
+from whence.spark import maintain
 
 HERE = Path(__file__).parent
+LINK = "op string, src string, dst string, ms bigint, mbps bigint"
 
 
 def main() -> None:
     options = _options()
-    console = Console(highlight=False)
     network = transit_stub(seed=options.seed)
-    console.print(f"A network of {len(network.nodes)} nodes and {len(network.links)} links, seed {options.seed}")
-
-    session = Session(load_file(HERE / "program.dl"))
     stream = [Epoch((), network.links), *fail_and_repair(network.links, seed=options.seed, epochs=options.epochs)]
-    outcomes: list[Outcome] = []
-    down: set[Link] = set(network.links)
-    for number, happened in enumerate(stream):
-        start = time.perf_counter()
-        changes = session.apply([Update(op, "link", row) for op, row in happened.updates()])
-        outcomes.append(Outcome(number, happened, changes, (time.perf_counter() - start) * 1000))
-        console.print(_line(outcomes[-1]))
+    report = Report(Console(highlight=False), network)
+    report.print_network(options.seed)
 
-    failures = outcomes[1:]
-    print_summary(console, failures)
-    worst = max(failures, key=lambda outcome: outcome.damage)
-    print_damage(console, worst, len(network.nodes))
-    for outcome in outcomes[: worst.number]:
-        down = (down | set(outcome.happened.failed)) - set(outcome.happened.repaired)
-    options.out.mkdir(parents=True, exist_ok=True)
-    write_picture(options.out / "network.svg", network, worst, down - set(worst.happened.repaired))
-    console.print(f"\nThe picture: {options.out / 'network.svg'}")
+    for folder in ("updates", "state"):
+        shutil.rmtree(options.out / folder, ignore_errors=True)
+    write_updates(stream, options.out / "updates")
+
+    spark = start_spark("local[*]", options.out / "spark.log")
+    links = spark.readStream.schema(LINK).option("maxFilesPerTrigger", 1).json(str(options.out / "updates"))
+    changed: dict[int, Changes] = {}
+
+    def show(epoch: EpochReport) -> None:
+        report.add(Outcome(epoch.epoch, stream[epoch.epoch - 1], changed.pop(epoch.epoch), epoch.seconds * 1000))
+
+    views = maintain(
+        load_file(HERE / "program.dl"),
+        {"link": links},
+        state=options.out / "state",
+        sinks=[CallbackSink(changed.__setitem__)],
+        on_epoch=show,
+        once=True,
+    )
+    views.await_termination()
+    report.print_summary([batch["durationMs"]["triggerExecution"] for batch in views.query.recentProgress])
+    report.draw_worst(options.out)
+    spark.stop()
 
 
-def _line(outcome: Outcome) -> str:
-    what = str(outcome) if outcome.number else f"{len(outcome.happened.repaired)} links come up"
-    return f"epoch {outcome.number:3}  {outcome.ms:7,.0f} ms  {outcome.changed():7,} changes  {what}"
+def write_updates(stream: list[Epoch], folder: Path) -> None:
+    """A file for each epoch. Spark takes files in the order of their times, so each is a second younger than the one before."""
+    folder.mkdir(parents=True)
+    for number, epoch in enumerate(stream):
+        path = folder / f"{number:04}.json"
+        names = ("op", "src", "dst", "ms", "mbps")
+        updates = (json.dumps(dict(zip(names, (op, *row), strict=True))) for op, row in epoch.updates())
+        path.write_text("\n".join(updates), encoding="utf-8")
+        os.utime(path, (number, number))
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Views over a network whose links fail and are repaired.")
-    parser.add_argument("--epochs", type=int, default=40, help="how many epochs of failures and repairs")
+    parser.add_argument("--epochs", type=int, default=30, help="how many epochs of failures and repairs")
     parser.add_argument("--seed", type=int, default=1, help="decides the network and its failures")
-    parser.add_argument("--out", type=Path, default=Path("build/network"), help="the folder for the picture")
+    parser.add_argument("--out", type=Path, default=Path("build/network"), help="where updates, state and picture go")
     return parser.parse_args()
 
 

@@ -1,10 +1,11 @@
-"""What an epoch did to the routes of the network, as tables and as a picture."""
+"""What epochs did to the routes of a network: lines and tables to read, and a picture."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from heapq import nlargest
 from pathlib import Path
 from statistics import mean, median
 
@@ -19,7 +20,7 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True)
 class Route:
-    """A view with the best value for each pair of nodes: what it is called, its unit, and whether less is better."""
+    """A view that gives each pair of nodes its best value: what a worse one is called, the unit, and whether less is better."""
 
     view: str
     worse: str
@@ -34,8 +35,9 @@ class Route:
         return {pair: (old, new) for pair, (old, new) in both.items() if (new > old) == self.less_is_better}
 
 
+FASTEST = Route("fastest", "slower", "ms", less_is_better=True)
 ROUTES = (
-    Route("fastest", "slower", "ms", less_is_better=True),
+    FASTEST,
     Route("fewest_hops", "longer", "hops", less_is_better=True),
     Route("widest", "narrower", "Mbit/s", less_is_better=False),
 )
@@ -55,83 +57,137 @@ class Outcome:
         return [(src, dst) for src, dst in self.changes.deleted.get("reachable", ()) if src != dst]
 
     @property
-    def damage(self) -> tuple[int, int]:
+    def damage(self) -> tuple[int, ...]:
         """Pairs that lost each other count before routes that got worse."""
-        return len(self.cut_off), sum(len(route.worsened(self.changes)) for route in ROUTES)
-
-    def changed(self) -> int:
-        """How many rows of the views came or went."""
-        views = ("reachable", *(route.view for route in ROUTES))
-        return sum(len(side.get(view, ())) for side in (self.changes.inserted, self.changes.deleted) for view in views)
+        return len(self.cut_off), *(len(route.worsened(self.changes)) for route in ROUTES)
 
     def __str__(self) -> str:
-        return ", ".join(
-            [f"{link} failed" for link in self.happened.failed]
-            + [f"{link} repaired" for link in self.happened.repaired]
+        failed = [f"{link} failed" for link in self.happened.failed]
+        return ", ".join(failed + [f"{link} repaired" for link in self.happened.repaired])
+
+
+class Report:
+    """Prints a line for each epoch as it comes, and at the end what there is to say about all of them."""
+
+    def __init__(self, console: Console, network: TransitStub) -> None:
+        self.console = console
+        self.network = network
+        self.outcomes: list[Outcome] = []
+
+    def print_network(self, seed: int) -> None:
+        core, stubs = len(self.network.transit), len(self.network.stubs)
+        self.console.print(
+            f"A network of {len(self.network.nodes)} nodes and {len(self.network.links)} links: {core} transit nodes and {stubs} "
+            f"stubs (seed {seed}).\nViews: who reaches whom, and each pair's fastest, shortest and widest way.\n",
+            soft_wrap=True,
         )
 
+    def add(self, outcome: Outcome) -> None:
+        if not self.outcomes:
+            self.console.print("epoch       ms   changes")
+        self.outcomes.append(outcome)
+        what = str(outcome) if outcome.happened.failed else f"{len(outcome.happened.repaired)} links come up"
+        self.console.print(
+            f"{outcome.number:5}  {outcome.ms:7,.1f}   {len(outcome.changes):7,}   {what}", soft_wrap=True
+        )
 
-def print_summary(console: Console, outcomes: list[Outcome]) -> None:
-    times = sorted(outcome.ms for outcome in outcomes)
-    changed = [outcome.changed() for outcome in outcomes]
-    table = Table(title=f"{len(outcomes)} epochs", title_justify="left", title_style="bold")
-    for heading in ("", "median", "95 %", "most"):
-        table.add_column(heading, justify="right" if heading else "left")
-    late = int(0.95 * (len(outcomes) - 1))
-    table.add_row("latency, ms", f"{median(times):,.0f}", f"{times[late]:,.0f}", f"{times[-1]:,.0f}")
-    table.add_row("changes of views", f"{median(changed):,.0f}", f"{sorted(changed)[late]:,}", f"{max(changed):,}")
-    console.print()
-    console.print(table)
+    def print_summary(self, batches: Sequence[float]) -> None:
+        failures = self._failures()
+        self.console.print()
+        self.console.print(
+            _latencies([each.ms for each in failures], batches, [len(each.changes) for each in failures])
+        )
+        self.console.print(_most_harmful(failures))
+        for name, outcome in self._worst().items():
+            self.console.print(_details(f"The worst {name}", outcome, self._cut_off_nodes(outcome)))
 
+    def draw_worst(self, folder: Path) -> None:
+        for name, outcome in self._worst().items():
+            path = folder / f"worst_{name}.svg"
+            path.write_text(self._picture(outcome), encoding="utf-8")
+            self.console.print(f"Picture of the worst {name}: {path}", soft_wrap=True)
 
-def print_damage(console: Console, outcome: Outcome, nodes: int) -> None:
-    table = Table(
-        title=f"The worst failure: epoch {outcome.number}, {outcome}", title_justify="left", title_style="bold"
-    )
-    for heading in ("of all pairs", "how many", "on average", "the worst"):
-        table.add_column(heading, justify="left" if heading == "of all pairs" else "right")
-    lost = _cut_off_nodes(outcome, nodes)
-    table.add_row("cut off", f"{len(outcome.cut_off):,}", "", _shown(sorted(lost)))
-    for route in ROUTES:
-        table.add_row(route.worse, *_worst(route, route.worsened(outcome.changes)))
-    console.print()
-    console.print(table)
-
-
-def _worst(route: Route, worsened: Mapping[Pair, tuple[int, int]]) -> Iterator[str]:
-    yield f"{len(worsened):,}"
-    if not worsened:
-        return
-    before, after = (mean(values) for values in zip(*worsened.values(), strict=True))
-    yield f"{before:,.0f} → {after:,.0f} {route.unit}"
-    (src, dst), (old, new) = max(worsened.items(), key=lambda item: (abs(item[1][1] - item[1][0]), item[0]))
-    yield f"{src} to {dst}: {old:,} → {new:,} {route.unit}"
-
-
-def _shown(nodes: list[str]) -> str:
-    return f"{len(nodes)} nodes: {nodes[0]} … {nodes[-1]}" if nodes else ""
-
-
-def write_picture(path: Path, network: TransitStub, outcome: Outcome, down: set[Link]) -> None:
-    cut_off = _cut_off_nodes(outcome, len(network.nodes))
-    slower = Counter(src for route in ROUTES[:1] for src, _ in route.worsened(outcome.changes))
-    pairs, _ = outcome.damage
-    worse = ", ".join(f"{len(route.worsened(outcome.changes)):,} routes {route.worse}" for route in ROUTES)
-    path.write_text(
-        draw(
-            network,
-            title=f"Epoch {outcome.number}: " + ", ".join(f"{link} failed" for link in outcome.happened.failed),
-            subtitle=f"{pairs:,} pairs cut off; {worse}",
+    def _picture(self, outcome: Outcome) -> str:
+        slower = Counter(src for src, _ in FASTEST.worsened(outcome.changes))
+        kinds = ("cut off", *(route.worse for route in ROUTES))
+        harm = [f"{count:,} {kind}" for count, kind in zip(outcome.damage, kinds, strict=True) if count]
+        return draw(
+            self.network,
+            title=f"Epoch {outcome.number}: {', '.join(map(str, outcome.happened.failed))} failed",
+            subtitle=f"routes: {', '.join(harm)}" if harm else "no route got worse",
             failed=outcome.happened.failed,
-            down=down,
-            cut_off=cut_off,
-            detours={node: count / (len(network.nodes) - 1) for node, count in slower.items()},
-        ),
-        encoding="utf-8",
+            down=self._down_before(outcome) - set(outcome.happened.repaired),
+            cut_off=self._cut_off_nodes(outcome),
+            detours={node: count / (len(self.network.nodes) - 1) for node, count in slower.items()},
+        )
+
+    def _failures(self) -> list[Outcome]:
+        return [each for each in self.outcomes if each.happened.failed]
+
+    def _worst(self) -> dict[str, Outcome]:
+        """The failure that did most harm, and the one that sent most routes another way, if that is another one."""
+        failure = max(self._failures(), key=lambda each: each.damage)
+        detour = max(self._failures(), key=lambda each: each.damage[1:])
+        return {"failure": failure} | ({} if failure is detour else {"detour": detour})
+
+    def _cut_off_nodes(self, outcome: Outcome) -> set[str]:
+        """Both sides of a cut lose each other; the nodes that lost more than half of the network are the cut off ones."""
+        lost = Counter(src for src, _ in outcome.cut_off)
+        return {node for node, count in lost.items() if count > len(self.network.nodes) / 2}
+
+    def _down_before(self, outcome: Outcome) -> set[Link]:
+        down: set[Link] = set()
+        for each in self._failures():
+            if each.number >= outcome.number:
+                break
+            down = (down - set(each.happened.repaired)) | set(each.happened.failed)
+        return down
+
+
+def _latencies(engine: Sequence[float], batches: Sequence[float], changes: Sequence[int]) -> Table:
+    table = _table(f"{len(engine)} epochs with a failure", "", "median", "95 %", "most")
+    rows = (("ms to bring the views up to date", engine), ("ms for the whole micro-batch on Spark", batches))
+    for name, values in (*rows, ("rows of views that came or went", changes)):
+        ranked = sorted(values)
+        late = ranked[int(0.95 * (len(ranked) - 1))]
+        table.add_row(name, f"{median(ranked):,.0f}", f"{late:,.0f}", f"{ranked[-1]:,.0f}")
+    return table
+
+
+def _most_harmful(failures: Sequence[Outcome], count: int = 5) -> Table:
+    table = _table(
+        "The failures that did most harm", "epoch", "link", "pairs cut off", *(route.worse for route in ROUTES)
     )
+    for each in nlargest(count, failures, key=lambda each: each.damage):
+        links = ", ".join(map(str, each.happened.failed))
+        table.add_row(str(each.number), links, *(f"{number:,}" for number in each.damage))
+    return table
 
 
-def _cut_off_nodes(outcome: Outcome, nodes: int) -> set[str]:
-    """Both sides of a cut lose each other; the nodes that lost more than half of the network are the cut off ones."""
-    lost = Counter(src for src, _ in outcome.cut_off)
-    return {node for node, count in lost.items() if count > nodes / 2}
+def _details(title: str, outcome: Outcome, cut_off: set[str]) -> Table:
+    table = _table(f"{title}: epoch {outcome.number}, {outcome}", "routes", "how many", "on average", "worst of them")
+    if outcome.cut_off:
+        table.add_row("cut off", f"{len(outcome.cut_off):,}", "", _some(sorted(cut_off)))
+    for route in ROUTES:
+        worsened = route.worsened(outcome.changes)
+        if worsened:
+            table.add_row(route.worse, f"{len(worsened):,}", *_worsening(route, worsened))
+    return table
+
+
+def _worsening(route: Route, worsened: Mapping[Pair, tuple[int, int]]) -> tuple[str, str]:
+    before, after = (mean(values) for values in zip(*worsened.values(), strict=True))
+    (src, dst), (old, new) = max(worsened.items(), key=lambda item: (abs(item[1][1] - item[1][0]), item[0]))
+    unit = route.unit
+    return f"{before:,.1f} to {after:,.1f} {unit}", f"{src} to {dst}: {old:,} to {new:,} {unit}"
+
+
+def _some(nodes: Sequence[str]) -> str:
+    return f"{len(nodes)} nodes lost all others: {nodes[0]} … {nodes[-1]}" if nodes else ""
+
+
+def _table(title: str, *headings: str) -> Table:
+    table = Table(title=title, title_justify="left", title_style="bold")
+    for heading in headings:
+        table.add_column(heading, justify="left" if heading in ("", "link", "routes", "worst of them") else "right")
+    return table
