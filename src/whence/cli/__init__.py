@@ -11,6 +11,7 @@ from whence.cli.check import check
 from whence.cli.evaluate import evaluate
 from whence.cli.explain_plan import explain_plan
 from whence.cli.run import run
+from whence.cli.state import state
 
 EXAMPLES = """
 **Examples**
@@ -35,6 +36,7 @@ app.command("check", rich_help_panel="Programs")(check)
 app.command("eval", rich_help_panel="Programs")(evaluate)
 app.command("explain-plan", rich_help_panel="Programs")(explain_plan)
 app.command("run", rich_help_panel="Programs")(run)
+app.add_typer(state, name="state", rich_help_panel="Programs")
 
 
 def _print_version(wanted: bool) -> None:
