@@ -114,8 +114,8 @@ class Store:
         """Makes the state after `epoch`, which every sink has, the one to start from, and forgets what is older than wanted."""
         made = snapshots.write_snapshot(self._snapshots, base, views, self.program, epoch=epoch, source=source)
         listed = [*(each for each in self.manifest.snapshots if each.epoch < epoch), made]
-        old = [each for each in listed[:-2] if each.epoch <= epoch - retain]
-        kept = tuple(each for each in listed if each not in old[:-1])
+        start = max((each.epoch for each in listed if each.epoch <= epoch - retain), default=0)
+        kept = tuple(each for each in listed if each.epoch >= start or each in listed[-2:])
         self._publish(self.manifest.with_snapshots(kept, delivered=epoch))
         self._merge()
         self._remove_leftovers()
