@@ -105,6 +105,7 @@ def test_example_gives_its_expected_views(folder: Path, tmp_path: Path) -> None:
             "--changes",
             str(changes),
             "--quiet",
+            "--no-spark",
         ]
     if (folder / "functions.py").exists():
         command += ["--functions", str(folder / "functions.py")]

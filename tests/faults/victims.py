@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from whence.cli import app
 from whence.pipeline.files import PARTIAL
 
 _PRELOADED = ["tests.faults.warm", "tests.faults.victims"]
@@ -41,7 +42,7 @@ def _run(folder: str, options: tuple[str, ...], kill_at: int | None, halve: bool
 
     def sync(descriptor: int) -> None:
         # Nothing is lost with a process: syncing in earnest would only take time.
-        is_new = os.readlink(f"/proc/self/fd/{descriptor}").endswith(PARTIAL)
+        is_new = Path(f"/proc/self/fd/{descriptor}").readlink().name.endswith(PARTIAL)
         if halve and counted.value + 1 == kill_at and is_new:
             os.truncate(descriptor, os.fstat(descriptor).st_size // 2)
         instant()
@@ -58,8 +59,6 @@ def _run(folder: str, options: tuple[str, ...], kill_at: int | None, halve: bool
     shutil.rmtree = before(shutil.rmtree)  # type: ignore[assignment]
     for name in ("replace", "unlink", "mkdir"):
         setattr(Path, name, before(getattr(Path, name)))
-
-    from whence.cli import app
 
     arguments = ["run", "program.dl", "--no-spark", "--state", "state", "--changes", "changes.jsonl", "--quiet"]
     app([*arguments, "--updates", "updates.jsonl", *options])

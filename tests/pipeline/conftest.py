@@ -2,25 +2,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import count
-from pathlib import Path
 
 import psycopg
 import pytest
-from pyspark.sql import SparkSession
 from tests.pipeline.postgres_server import server
 
-from whence.pipeline.spark_session import start_spark
-
 _NUMBERS = count(1)
-
-
-@pytest.fixture(scope="session")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """One for all tests: it takes seconds to start."""
-    log: Path = tmp_path_factory.mktemp("spark") / "spark.log"
-    session = start_spark("local[2]", log)
-    yield session
-    session.stop()
 
 
 @pytest.fixture(scope="session")

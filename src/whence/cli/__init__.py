@@ -12,6 +12,7 @@ from whence.cli.check import check
 from whence.cli.evaluate import evaluate
 from whence.cli.explain_plan import explain_plan
 from whence.cli.run import run
+from whence.cli.state import state
 
 EXAMPLES = """
 **Examples**
@@ -36,6 +37,7 @@ app.command("check", rich_help_panel="Programs")(check)
 app.command("eval", rich_help_panel="Programs")(evaluate)
 app.command("explain-plan", rich_help_panel="Programs")(explain_plan)
 app.command("run", rich_help_panel="Programs")(run)
+app.add_typer(state, name="state", rich_help_panel="Programs")
 app.command("capture", rich_help_panel="Sources")(capture)
 
 

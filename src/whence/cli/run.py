@@ -6,11 +6,13 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager
-from dataclasses import replace
+from contextlib import closing, contextmanager, nullcontext
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import partial
 from io import BufferedIOBase
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import Event
 from typing import Annotated, BinaryIO, NoReturn, cast
 
@@ -23,15 +25,15 @@ from whence.cli.programs import STDIN, FunctionsOption, ProgramArgument, load_pr
 from whence.cli.progress import Progress
 from whence.cli.run_summary import Totals, as_table
 from whence.cli.run_summary import as_json as summed_up
-from whence.cli.terminal import err, show_diagnostic
+from whence.cli.terminal import err, show, show_diagnostic
 from whence.io import FactError
 from whence.io import updates as records
 from whence.lang.program import Program, Transfer
 from whence.lang.transfers import read_options
-from whence.pipeline.epochs import EpochCutter
+from whence.pipeline.epochs import EpochCutter, Position
 from whence.pipeline.keeper import EpochReport, Keeper
 from whence.pipeline.lines import Lines, StreamLines
-from whence.pipeline.records import cut_epochs
+from whence.pipeline.records import Bury, cut_epochs
 from whence.pipeline.sinks import Sink
 from whence.pipeline.sinks.json_lines import JsonLines, JsonLinesSink
 from whence.pipeline.store import RETAIN, SNAPSHOT_EVERY, Store
@@ -84,9 +86,8 @@ def run(
     strict: Annotated[bool, typer.Option("--strict", help="Stop at a record that cannot be applied.")] = False,
     strategy: Annotated[Strategy, typer.Option(help="How views are maintained.")] = Strategy.SUPPORT,
     functions: FunctionsOption = None,
-    no_spark: Annotated[  # noqa: ARG001 - it asks for what happens anyway
-        bool, typer.Option("--no-spark", help="Run in this process, which for now happens anyway.")
-    ] = False,
+    master: Annotated[str, typer.Option(metavar="URL", help="The Spark master to run on.")] = "local[*]",
+    no_spark: Annotated[bool, typer.Option("--no-spark", help="Run in this process, without Spark.")] = False,
     max_tuples: Annotated[int, typer.Option(min=1, metavar="N", help="Stop when there are more tuples.")] = 10_000_000,
     timeout: Annotated[
         float | None, typer.Option(min=0, metavar="SECONDS", help="Stop an epoch that takes longer.")
@@ -145,20 +146,59 @@ def run(
                 on_epoch=tell,
             )
             totals.start(0 if is_resumed else keeper.sizes.total(), time.perf_counter() - started)
-            stopped = interrupt.is_set
-            if updates == STDIN:
-                lines: Lines = StreamLines(cast(BufferedIOBase, sys.stdin.buffer), stopped=stopped)
+            letters = records.DeadLetterFile(letters_path, resume=is_resumed, repeats=updates != STDIN)
+            take = _Taking(
+                loaded, keeper, updates, epoch_size, _refusing(updates) if strict else _burying(updates, letters)
+            )
+            opened = partial(_lines, updates, follow=follow, stopped=interrupt.is_set)
+            if no_spark:
+                take.in_process(opened)
             else:
-                lines = Lines(updates, keeper.source, follow=follow, stopped=stopped)
-            letters = records.DeadLetterFile(letters_path, resume=is_resumed and updates != STDIN)
-            bury = _refusing(lines) if strict else _burying(lines, letters)
-            cutter = EpochCutter(lines.place, epoch_size, was_cut=bool(keeper.source.get("cut")))
-            for epoch in cut_epochs(lines.numbered(), cutter, records.Schema.of(loaded), bury):
-                keeper.apply([epoch])
-            keeper.close()
+                if not silent:
+                    show(err, f"starting Spark on {master}; --no-spark would run in this process")
+                progress.text = "starting Spark"
+                take.on_spark(opened, state, master)
     if not quiet:
         summary = json.dumps(summed_up(totals, keeper, letters)) if as_json else as_table(totals, keeper, letters)
         err.print(summary, soft_wrap=as_json)
+
+
+@dataclass(frozen=True)
+class _Taking:
+    """Lines taken through the keeper, one way or the other."""
+
+    program: Program
+    keeper: Keeper
+    updates: Path
+    epoch_size: int | None
+    bury: Bury
+
+    def in_process(self, opened: Callable[[Position], Lines]) -> None:
+        lines = opened(self.keeper.source)
+        cutter = EpochCutter(lines.place, self.epoch_size, was_cut=bool(self.keeper.source.get("cut")))
+        schema = records.Schema.of(self.program)
+        for epoch in cut_epochs(lines.numbered(), cutter, schema, lambda letter: self.bury(letter, lines.place())):
+            self.keeper.apply([epoch])
+        self.keeper.close()
+
+    def on_spark(self, opened: Callable[[Position], Lines], state: Path | None, master: str) -> None:
+        # Nobody who runs in this process waits for it.
+        from whence.pipeline.spark_session import running_spark  # noqa: PLC0415
+        from whence.pipeline.spooled import SpooledRun  # noqa: PLC0415
+
+        with TemporaryDirectory(prefix="whence") if state is None else nullcontext(state) as folder:
+            run = SpooledRun(
+                self.keeper, Path(folder).resolve(), records.Schema.of(self.program), self.epoch_size, self.bury
+            )
+            lines = opened(run.begin())
+            with running_spark(master, Path(folder) / "spark.log") as spark:
+                run.run(lines, spark)
+
+
+def _lines(updates: Path, begin: Position, *, follow: bool, stopped: Callable[[], bool]) -> Lines:
+    if updates == STDIN:
+        return StreamLines(cast(BufferedIOBase, sys.stdin.buffer), stopped=stopped)
+    return Lines(updates, begin, follow=follow, stopped=stopped)
 
 
 class _Stream(JsonLines):
@@ -229,18 +269,25 @@ def _sink(path: Path, program: Program, *, durable: bool) -> Iterator[Sink]:
             yield stream
 
 
-def _refusing(lines: Lines) -> Callable[[records.DeadLetter], None]:
-    def refuse(letter: records.DeadLetter) -> NoReturn:
-        raise FactError([f"{lines.name}:{letter.line}: {letter.reason}"], hints=["without --strict the run goes on"])
+def _refusing(updates: Path) -> Bury:
+    def refuse(letter: records.DeadLetter, place: Position) -> NoReturn:
+        name = "<stdin>" if updates == STDIN else _file(updates, place)
+        raise FactError([f"{name}:{letter.line}: {letter.reason}"], hints=["without --strict the run goes on"])
 
     return refuse
 
 
-def _burying(lines: Lines, letters: records.DeadLetterFile) -> Callable[[records.DeadLetter], None]:
+def _burying(updates: Path, letters: records.DeadLetterFile) -> Bury:
     """The name of a line's file is told if there are several."""
-    if not lines.is_folder:
-        return letters.add
-    return lambda letter: letters.add(letter, file=lines.name)
+
+    def bury(letter: records.DeadLetter, place: Position) -> None:
+        letters.add(letter, **({"file": _file(updates, place)} if updates.is_dir() else {}))
+
+    return bury
+
+
+def _file(updates: Path, place: Position) -> str:
+    return str(updates / Path(str(place["file"])).name if updates.is_dir() else updates)
 
 
 def _refuse_clashes(read: Mapping[str, Path], written: Mapping[str, Path]) -> None:

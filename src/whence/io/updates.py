@@ -262,11 +262,12 @@ class DeadLetterFile:
     """Exists only if there is something in it; what an earlier run left there goes with the first letter.
 
     Or the file is resumed: after a crash a source repeats itself from some place on, and letters up to the last one in the
-    file are there already.
+    file are there already. One that does not repeat itself may count its lines anew.
     """
 
     path: Path
     resume: bool = False
+    repeats: bool = True
     count: int = 0
     _last: tuple[int | str, ...] = ()
 
@@ -275,7 +276,7 @@ class DeadLetterFile:
             with reported_writing(self.path), self.path.open("r+b") as file:
                 *lines, rest = file.read().split(b"\n")
                 file.truncate(file.tell() - len(rest))
-            if lines:
+            if lines and self.repeats:
                 last = json.loads(lines[-1])
                 self._last = tuple(last[name] for name in last if name not in ("reason", "record"))
 

@@ -34,7 +34,9 @@ class RelationBatches:
     inputs: Inputs
     letters: DeadLetterFile
 
-    def epochs(self, batch: int, rows: pa.Table, done: Position) -> Iterator[Epoch]:  # noqa: ARG002 - all or nothing
+    def epochs(self, batch: int, rows: pa.Table, done: Position) -> Iterator[Epoch]:
+        if is_done(batch, done):
+            return
         updates = list(self.inputs.updates(rows, lambda letter: self.letters.add(letter, batch=batch)))
         if updates:
             yield Epoch(updates, source={"batch": batch, "whole": True})
@@ -48,6 +50,8 @@ class RecordBatches:
     letters: DeadLetterFile
 
     def epochs(self, batch: int, rows: pa.Table, done: Position) -> Iterator[Epoch]:
+        if is_done(batch, done):
+            return iter(())
         if "seq" in rows.column_names:
             rows = rows.take(pc.sort_indices(rows, sort_keys=[("seq", "ascending")]))
         lines = rows.column("value").cast(pa.binary()).to_pylist()

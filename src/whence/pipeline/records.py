@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from whence.io.updates import DeadLetter, Schema, parse_record
-from whence.pipeline.epochs import Epoch, EpochCutter
+from whence.pipeline.epochs import Epoch, EpochCutter, Position
+
+# What becomes of a line that cannot be applied; the place is the one right after it.
+Bury = Callable[[DeadLetter, Position], None]
 
 
 def cut_epochs(

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from whence.io import FactError
 from whence.io.updates import reported_writing
 
 if TYPE_CHECKING:
@@ -22,7 +25,9 @@ _SETTINGS = {
 def start_spark(master: str, log: Path) -> SparkSession:
     """The session that is there, or a new one, whose Java process writes to `log` what it would print."""
     # Importing it takes a second.
+    from py4j.protocol import Py4JError  # noqa: PLC0415
     from pyspark import SparkConf, SparkContext  # noqa: PLC0415
+    from pyspark.errors import PySparkRuntimeError  # noqa: PLC0415
     from pyspark.java_gateway import launch_gateway  # noqa: PLC0415
     from pyspark.sql import SparkSession  # noqa: PLC0415
 
@@ -33,6 +38,25 @@ def start_spark(master: str, log: Path) -> SparkSession:
         with reported_writing(log):
             log.parent.mkdir(parents=True, exist_ok=True)
             with log.open("ab") as file:
-                gateway = launch_gateway(settings, {"stdout": file, "stderr": file})  # type: ignore[no-untyped-call]
-        SparkContext(gateway=gateway, conf=settings)
+                output = {"stdout": file, "stderr": file}
+                try:
+                    SparkContext(gateway=launch_gateway(settings, output), conf=settings)  # type: ignore[no-untyped-call]
+                except (PySparkRuntimeError, Py4JError) as error:
+                    text = str(error).splitlines()[0]
+                    hints = [f"{log} may say why", "Spark needs Java 17 or newer; --no-spark runs without it"]
+                    raise FactError([f"Spark does not start on {master}: {text}"], hints=hints) from error
     return SparkSession.builder.getOrCreate()
+
+
+@contextmanager
+def running_spark(master: str, log: Path) -> Iterator[SparkSession]:
+    """As `start_spark`; a session that was not there before is stopped."""
+    from pyspark.sql import SparkSession  # noqa: PLC0415
+
+    was_there = SparkSession.getActiveSession() is not None
+    spark = start_spark(master, log)
+    try:
+        yield spark
+    finally:
+        if not was_there:
+            spark.stop()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shutil
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -114,11 +114,21 @@ class Store:
         """Makes the state after `epoch`, which every sink has, the one to start from, and forgets what is older than wanted."""
         made = snapshots.write_snapshot(self._snapshots, base, views, self.program, epoch=epoch, source=source)
         listed = [*(each for each in self.manifest.snapshots if each.epoch < epoch), made]
-        old = [each for each in listed[:-2] if each.epoch <= epoch - retain]
-        kept = tuple(each for each in listed if each not in old[:-1])
+        start = max((each.epoch for each in listed if each.epoch <= epoch - retain), default=0)
+        kept = tuple(each for each in listed if each.epoch >= start or each in listed[-2:])
         self._publish(self.manifest.with_snapshots(kept, delivered=epoch))
         self._merge()
         self._remove_leftovers()
+
+    def compact(self, retain: int) -> None:
+        """A snapshot of the last epoch, and the log before it merged. Raises StateError if a sink may lack that epoch."""
+        found = self.recover()
+        if found.undelivered:
+            problem = f"the changes of epoch {found.epoch} may not have arrived everywhere"
+            raise StateError([problem], hints=["run the program on this state once more, then compact it"])
+        if found.epoch > self.manifest.snapshots[-1].epoch:
+            views = {name: list(self.view_at(name, found.epoch)) for name in self.outputs}
+            self.snapshot(found.epoch, found.source, found.base, views, retain)
 
     def close(self, delivered: int | None = None) -> None:
         """Lets others in. `delivered` is an epoch that every sink has."""
@@ -187,13 +197,33 @@ class Store:
         entries = (entry for part in parts for entry in log.read_segment(self._log, part, self.program))
         return [entry for entry in entries if entry.epoch > after]
 
-    def view_at(self, relation: str, epoch: int) -> set[Tuple]:
-        """An output relation as it was after an epoch. Raises StateError if that is not retained, or has not happened."""
+    def damages(self) -> Iterator[str]:
+        """What is wrong with each file that is missing or not as it was written."""
+        for snapshot in self.manifest.snapshots:
+            try:
+                snapshots.check_snapshot(self._snapshots, snapshot)
+            except Damaged as error:
+                yield error.problems[0]
+        for segment in self.segments:
+            try:
+                log.read_segment(self._log, segment, self.program)
+            except Damaged as error:
+                yield error.problems[0]
+        try:
+            log.chain(self._log, self.segments, self.oldest_epoch)
+        except Damaged as error:
+            yield error.problems[0]
+
+    def view_at(self, relation: str, epoch: int, *, start: Snapshot | None = None) -> set[Tuple]:
+        """An output relation as it was after an epoch. Raises StateError if that is not retained, or has not happened.
+
+        It is made from the newest snapshot before, or from the one given.
+        """
         if relation not in self.outputs:
             raise StateError([f"{relation} is no output of the program; its outputs are {', '.join(self.outputs)}"])
         for attempt in range(_ATTEMPTS):
             try:
-                return self._view_at(relation, epoch)
+                return self._view_at(relation, epoch, start)
             except Damaged:
                 # Who writes may have compacted meanwhile.
                 found = read_manifest(self.folder)
@@ -202,11 +232,11 @@ class Store:
                 self.manifest = found[0]
         raise AssertionError("the last attempt raises")
 
-    def _view_at(self, relation: str, epoch: int) -> set[Tuple]:
+    def _view_at(self, relation: str, epoch: int, given: Snapshot | None) -> set[Tuple]:
         if not self.oldest_epoch <= epoch <= self.last_epoch:
             problem = f"{self.folder} holds epochs {self.oldest_epoch} to {self.last_epoch}, not {epoch}"
             raise StateError([problem], hints=["a longer retention keeps more"])
-        start = next(each for each in reversed(self.manifest.snapshots) if each.epoch <= epoch)
+        start = given or next(each for each in reversed(self.manifest.snapshots) if each.epoch <= epoch)
         rows = snapshots.read_view(self._snapshots, start, self.program.relations[relation], self.program.types)
         for part in log.chain(self._log, self.segments, start.epoch):
             if part.first > epoch:

@@ -7,7 +7,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from whence.io.updates import DeadLetterFile, Schema
 from whence.lang.program import Program
 from whence.lang.types import Tuple
-from whence.pipeline.batches import Batches, RecordBatches, RelationBatches, is_done
+from whence.pipeline.batches import Batches, RecordBatches, RelationBatches
 from whence.pipeline.files import StateError
 from whence.pipeline.frames import BadInput, Inputs
 from whence.pipeline.keeper import EpochReport, Keeper
@@ -57,7 +57,7 @@ def maintain(
     "10 seconds"; `once` stops after what is there. Records that cannot be applied go to `dead_letters.jsonl` in the state.
     `facts` are there from the start of a new state. Raises StateError and BadInput.
     """
-    folder = Path(state)
+    folder = Path(state).resolve()  # Java's current folder may be another
     store = Store.open(folder, program)
     try:
         letters = DeadLetterFile(folder / "dead_letters.jsonl", resume=True)
@@ -89,7 +89,7 @@ def _shaped(
         relations = Inputs.of(program, inputs)
         return relations.union(inputs), RelationBatches(relations, letters)
     if isinstance(inputs, str | Path):
-        inputs = read_folder(_session(spark), Path(inputs)).withColumnRenamed("file", "seq")
+        inputs = read_folder(_session(spark), Path(inputs).resolve()).selectExpr("value", "struct(file, block) AS seq")
     if "value" not in inputs.columns:
         raise BadInput(f"update records are read from a column value; there are {', '.join(inputs.columns)}")
     wanted = [name for name in ("value", "seq") if name in inputs.columns]
@@ -103,11 +103,13 @@ def _session(spark: SparkSession | None) -> SparkSession:
 
 
 def read_folder(spark: SparkSession, folder: Path) -> DataFrame:
-    """The lines of a folder's files as they appear, as bytes in the column `value`."""
+    """The lines of a folder's files as they appear, as bytes in the column `value`, with their file and the part of it."""
     lines = (
         spark.readStream.format("text").option("lineSep", "\n").option("pathGlobFilter", "*.jsonl").load(str(folder))
     )
-    return lines.withColumns({"value": lines["value"].cast("binary"), "file": lines["_metadata.file_path"]})
+    return lines.selectExpr(
+        "CAST(value AS BINARY) AS value", "_metadata.file_path AS file", "_metadata.file_block_start AS block"
+    )
 
 
 class Maintenance:
@@ -164,6 +166,14 @@ class Maintenance:
         self.stop()
         return True
 
+    def finish(self) -> None:
+        """Waits until everything that is there now has been applied, or the query has failed."""
+        from pyspark.errors import StreamingQueryException  # noqa: PLC0415
+
+        # What failed is raised when the query is stopped.
+        with suppress(StreamingQueryException):
+            self.query.processAllAvailable()
+
     def stop(self) -> None:
         """Ends the query after the epoch under way, with its state committed. Raises what the query failed with."""
         # A batch that comes now waits for the lock, is interrupted by Spark, and comes again after a restart.
@@ -187,8 +197,6 @@ class Maintenance:
                 raise
 
     def _apply(self, frame: DataFrame, batch: int) -> None:
-        if is_done(batch, self.keeper.source):
-            return
         epochs = self._batches.epochs(batch, frame.toArrow(), self.keeper.source)
         query = query_id(self._checkpoint)
         for report in self.keeper.apply(replace(each, source={**each.source, "query": query}) for each in epochs):
