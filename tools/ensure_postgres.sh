@@ -32,7 +32,6 @@ privilege() {
     fi
 }
 
-# Debian starts a server of its own on installing unless told not to; the tests start theirs.
 install_with_apt() {
     local as_root
     command -v apt-get >/dev/null || return 1
@@ -40,8 +39,6 @@ install_with_apt() {
     echo "Installing $apt_package." >&2
     # shellcheck disable=SC2086  # as_root is a list of words
     $as_root DEBIAN_FRONTEND=noninteractive apt-get update -qq >&2 || return 1
-    # shellcheck disable=SC2086
-    $as_root sh -c 'mkdir -p /etc/postgresql-common && echo "create_main_cluster = false" >>/etc/postgresql-common/createcluster.conf' || return 1
     # shellcheck disable=SC2086
     $as_root DEBIAN_FRONTEND=noninteractive apt-get install -qq --yes --no-install-recommends "$apt_package" >&2
 }

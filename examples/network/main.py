@@ -20,7 +20,7 @@ from whence import Changes, load_file
 from whence.network import Epoch, fail_and_repair, transit_stub
 from whence.pipeline.keeper import EpochReport
 from whence.pipeline.sinks import CallbackSink
-from whence.pipeline.spark_session import start_spark
+from whence.pipeline.spark_session import running_spark
 from whence.spark import maintain
 
 HERE = Path(__file__).parent
@@ -38,25 +38,24 @@ def main() -> None:
         shutil.rmtree(options.out / folder, ignore_errors=True)
     write_updates(stream, options.out / "updates")
 
-    spark = start_spark("local[*]", options.out / "spark.log")
-    links = spark.readStream.schema(LINK).option("maxFilesPerTrigger", 1).json(str(options.out / "updates"))
     changed: dict[int, Changes] = {}
 
     def show(epoch: EpochReport) -> None:
         report.add(Outcome(epoch.epoch, stream[epoch.epoch - 1], changed.pop(epoch.epoch), epoch.seconds * 1000))
 
-    views = maintain(
-        load_file(HERE / "program.dl"),
-        {"link": links},
-        state=options.out / "state",
-        sinks=[CallbackSink(changed.__setitem__)],
-        on_epoch=show,
-        once=True,
-    )
-    views.await_termination()
-    report.print_summary([batch["durationMs"]["triggerExecution"] for batch in views.query.recentProgress])
+    with running_spark("local[*]", options.out / "spark.log") as spark:
+        links = spark.readStream.schema(LINK).option("maxFilesPerTrigger", 1).json(str(options.out / "updates"))
+        views = maintain(
+            load_file(HERE / "program.dl"),
+            {"link": links},
+            state=options.out / "state",
+            sinks=[CallbackSink(changed.__setitem__)],
+            on_epoch=show,
+            once=True,
+        )
+        views.await_termination()
+        report.print_summary([batch["durationMs"]["triggerExecution"] for batch in views.query.recentProgress])
     report.draw_worst(options.out)
-    spark.stop()
 
 
 def write_updates(stream: list[Epoch], folder: Path) -> None:
