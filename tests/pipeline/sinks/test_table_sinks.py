@@ -167,11 +167,14 @@ def test_a_postgres_sink_survives_a_lost_connection(database: str) -> None:
     with psycopg.connect(database, autocommit=True) as connection:
         connection.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()")
     changes = session.apply([Update("+", "fact", (1, 1, 1.0, "x"))])
-    with pytest.raises(psycopg.OperationalError):
-        sink.write(1, changes)
     sink.write(1, changes)
     assert _read_postgres(database) == _expected(session)
     sink.close()
+
+
+def test_a_database_that_is_not_there_is_an_error() -> None:
+    with pytest.raises(psycopg.OperationalError, match="nowhere"):
+        PostgresSink("postgresql:///db?host=/nowhere", PROGRAM).write(0, Changes())
 
 
 def test_tables_of_others_are_left_alone(database: str) -> None:

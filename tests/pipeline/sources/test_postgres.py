@@ -180,6 +180,29 @@ def _change(session: psycopg.Connection, key: str, choose: random.Random) -> Non
         )
 
 
+def test_a_lost_connection_is_replaced(open_reader, connection) -> None:
+    reader = open_reader()
+    _, start = _poll(reader, reader.initialOffset())
+    connection.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()")
+    connection.execute("INSERT INTO link VALUES ('b', 'c', 2)")
+    assert _poll(reader, start)[0] == [("+", "b", "c", 2)]
+
+
+def test_those_who_write_to_the_table_need_no_other_rights(open_reader, connection) -> None:
+    connection.execute("CREATE ROLE clerk; GRANT INSERT, TRUNCATE ON link TO clerk; SET ROLE clerk")
+    connection.execute("TRUNCATE link")
+    connection.execute("INSERT INTO link VALUES ('b', 'c', 2)")
+    reader = open_reader()
+    assert _poll(reader, reader.initialOffset())[0][1:] == [("-", "a", "b", 1), ("+", "b", "c", 2)]
+
+
+def test_the_source_only_needs_to_read(open_reader, connection, database) -> None:
+    connection.execute("CREATE ROLE auditor; GRANT USAGE ON SCHEMA whence_capture TO auditor")
+    connection.execute("GRANT SELECT ON ALL TABLES IN SCHEMA whence_capture TO auditor")
+    reader = open_reader(url=f"{database}&options=-crole%3Dauditor")
+    assert _poll(reader, reader.initialOffset())[0] == [("+", "a", "b", 1)]
+
+
 def test_epochs_can_be_limited(open_reader, connection) -> None:
     connection.execute("INSERT INTO link SELECT 'n' || n, 'x', n FROM generate_series(1, 9) AS n")
     reader = open_reader(maxRowsPerEpoch="4")

@@ -37,6 +37,15 @@ class PostgresSink:
         self._connection: psycopg.Connection[tuple[Any, ...]] | None = None
 
     def write(self, epoch: int, changes: Changes) -> None:
+        try:
+            self._write(epoch, changes)
+        except psycopg.OperationalError:
+            if self._connection is None or not self._connection.closed:
+                raise
+            # The connection was lost. Whether or not the epoch had arrived, it can be written again.
+            self._write(epoch, changes)
+
+    def _write(self, epoch: int, changes: Changes) -> None:
         with self._connect().transaction():
             shown = self._shown_epoch()
             if epoch == 0:

@@ -222,9 +222,14 @@ class _Horizon:
         return self._settled
 
     def _ask(self, query: str, *parameters: str) -> int:
-        if self._connection.closed:
+        """The one number that the query gives; once more on a new connection if the old one is gone."""
+        try:
+            found = self._connection.execute(query, parameters).fetchone()
+        except psycopg.OperationalError:
+            if not self._connection.closed:
+                raise
             self._connection = psycopg.connect(self._options.url, autocommit=True)
-        found = self._connection.execute(query, parameters).fetchone()
+            found = self._connection.execute(query, parameters).fetchone()
         assert found is not None
         return int(found[0])
 
