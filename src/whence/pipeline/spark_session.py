@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -30,6 +32,8 @@ def start_spark(master: str, log: Path) -> SparkSession:
     from pyspark.sql import SparkSession  # noqa: PLC0415
 
     if SparkSession.getActiveSession() is None:
+        # Its Python workers would be whatever python3 is on the path.
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         settings = SparkConf().setMaster(master).setAppName("whence").setAll(list(_SETTINGS.items()))
         with reported_writing(log):
             log.parent.mkdir(parents=True, exist_ok=True)
