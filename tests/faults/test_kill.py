@@ -73,6 +73,27 @@ def test_a_kill_at_every_instant_of_a_short_run(tmp_path: Path) -> None:
             assert results(folder) == expected, at
 
 
+def test_kills_of_a_run_on_spark(tmp_path: Path) -> None:
+    """Three kills, or 25 if there is time. The driver dies, and Java with it."""
+    options = ("--snapshot-every", "15", "--retain", "40")
+    write_workload(tmp_path / "whole", 200, seed=6)
+    expected = uninterrupted(tmp_path / "whole", *options)
+    write_workload(tmp_path / "killed", 200, seed=6)
+    source = random.Random(6)
+    kills = 0
+    while kills < (25 if LONG else 3):
+        at = source.randrange(30, 90)
+        code, _ = run(tmp_path / "killed", *options, kill_at=at, halve=source.random() < 0.5, on_spark=True)
+        assert code in (0, -signal.SIGKILL)
+        kills += code != 0
+        if code == 0:
+            assert results(tmp_path / "killed") == expected
+            shutil.rmtree(tmp_path / "killed")
+            write_workload(tmp_path / "killed", 200, seed=6)
+    assert run(tmp_path / "killed", *options, on_spark=True)[0] == 0
+    assert results(tmp_path / "killed") == expected
+
+
 def _fresh(folder: Path) -> Path:
     write_workload(folder, 8, seed=5)
     return folder

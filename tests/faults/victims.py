@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from whence.cli import app
+from whence.pipeline import spool
 from whence.pipeline.files import PARTIAL
 
 _PRELOADED = ["tests.faults.warm", "tests.faults.victims"]
@@ -22,12 +23,15 @@ _processes = multiprocessing.get_context("forkserver")
 _processes.set_forkserver_preload(_PRELOADED)
 
 
-def run(folder: Path, *options: str, kill_at: int | None = None, halve: bool = False) -> tuple[int, int]:
+def run(
+    folder: Path, *options: str, kill_at: int | None = None, halve: bool = False, on_spark: bool = False
+) -> tuple[int, int]:
     """The exit code, which is negative for a signal, and how many instants there were."""
     counted = _processes.Value("i", 0)
-    process = _processes.Process(target=_run, args=(str(folder), options, kill_at, halve, counted))
+    way = ("--master", "local[2]") if on_spark else ("--no-spark",)
+    process = _processes.Process(target=_run, args=(str(folder), (*way, *options), kill_at, halve, counted))
     process.start()
-    process.join(120)
+    process.join(300)
     assert process.exitcode is not None, "it hangs"
     return process.exitcode, counted.value
 
@@ -60,5 +64,7 @@ def _run(folder: str, options: tuple[str, ...], kill_at: int | None, halve: bool
     for name in ("replace", "unlink", "mkdir"):
         setattr(Path, name, before(getattr(Path, name)))
 
-    arguments = ["run", "program.dl", "--no-spark", "--state", "state", "--changes", "changes.jsonl", "--quiet"]
+    # More and smaller files for Spark, so that there are many micro-batches to be killed in.
+    spool._LARGE, spool._AHEAD = 1000, 2
+    arguments = ["run", "program.dl", "--state", "state", "--changes", "changes.jsonl", "--quiet"]
     app([*arguments, "--updates", "updates.jsonl", *options])

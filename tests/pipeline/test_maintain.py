@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import random
-from collections.abc import Iterable
+import signal
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from whence import Changes, Update, load, reference
@@ -243,3 +247,34 @@ def test_what_a_sink_raises_ends_the_query(spark: SparkSession, tmp_path: Path) 
     )
     again.await_termination()
     assert seen == [1]
+
+
+def test_a_python_worker_that_is_killed_ends_the_query_and_a_restart_goes_on(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    folder = tmp_path / "links"
+    for number in range(3):
+        add_file(folder, f"{number}.json", link("+", "a", str(number)))
+    trap = tmp_path / "trap"
+
+    def pass_on(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            if "1" in batch.column("dst").to_pylist() and trap.exists():
+                trap.unlink()
+                os.kill(os.getpid(), signal.SIGKILL)
+            yield batch
+
+    def start() -> Maintenance:
+        frame = json_frame(spark, folder, LINK).mapInArrow(pass_on, LINK)
+        sink = JsonLinesSink(tmp_path / "changes.jsonl", REACH)
+        return maintain(REACH, {"link": frame}, state=tmp_path / "state", sinks=[sink], once=True)
+
+    trap.touch()
+    with pytest.raises(PySparkException):
+        start().await_termination()
+    assert not trap.exists()
+    maintenance = start()
+    maintenance.await_termination()
+    assert maintenance.view("link") == {("a", "0"), ("a", "1"), ("a", "2")}
+    written = [json.loads(line) for line in (tmp_path / "changes.jsonl").read_text().splitlines()]
+    assert sorted(each["tuple"] for each in written) == [["a", "0"], ["a", "1"], ["a", "2"]]

@@ -31,9 +31,10 @@ from whence.io import updates as records
 from whence.lang.program import Program, Transfer
 from whence.lang.transfers import read_options
 from whence.pipeline.epochs import EpochCutter, Position
-from whence.pipeline.keeper import EpochReport, Keeper
+from whence.pipeline.keeper import Keeper
 from whence.pipeline.lines import Lines, StreamLines
 from whence.pipeline.records import Bury, cut_epochs
+from whence.pipeline.report import EpochReport
 from whence.pipeline.sinks import Sink
 from whence.pipeline.sinks.json_lines import JsonLines, JsonLinesSink
 from whence.pipeline.store import RETAIN, SNAPSHOT_EVERY, Store

@@ -10,7 +10,8 @@ from statistics import median
 from rich.table import Table
 
 from whence.io.updates import DeadLetterFile
-from whence.pipeline.keeper import EpochReport, Keeper
+from whence.pipeline.keeper import Keeper
+from whence.pipeline.report import EpochReport
 
 _REMEMBERED = 100_000  # times of epochs: a run of months must not grow
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from threading import RLock
 
 from whence.lang.program import Program
@@ -14,33 +13,13 @@ from whence.pipeline.base import Base
 from whence.pipeline.epochs import Epoch, Position
 from whence.pipeline.files import StateError
 from whence.pipeline.log import Entry
+from whence.pipeline.metrics import MetricsFile
 from whence.pipeline.publish import Publisher
+from whence.pipeline.report import EpochReport
 from whence.pipeline.sinks import Sink
 from whence.pipeline.store import RETAIN, SNAPSHOT_EVERY, Store, output_names
 from whence.reference import Limits
 from whence.session import Changes, Session
-
-
-@dataclass(frozen=True, slots=True)
-class EpochReport:
-    """What an epoch did and took. `tuples` are the sizes of the output relations after it."""
-
-    epoch: int
-    updates: int
-    no_ops: int
-    inserted: int
-    deleted: int
-    rounds: int
-    seconds: float
-    tuples: Mapping[str, int]
-    state_bytes: int
-
-    def __str__(self) -> str:
-        size = sum(self.tuples.values())
-        return (
-            f"epoch {self.epoch}: {self.updates:,} updates, +{self.inserted:,} -{self.deleted:,}, {self.rounds:,} rounds, "
-            f"{self.seconds * 1000:,.1f} ms, {size:,} tuples, {self.state_bytes / 1e6:,.1f} MB"
-        )
 
 
 class Keeper:
@@ -88,6 +67,7 @@ class Keeper:
         self.sizes = Counter({name: sum(1 for _ in self.session.relation(name)) for name in self.outputs})
         for epoch, changes in undelivered:
             self._deliver(epoch, changes)
+        self._metrics = None if store is None else MetricsFile(store.folder)
         self._publisher = None if store is None else Publisher(store.folder, program, self._published)
 
     def apply(self, epochs: Iterable[Epoch]) -> list[EpochReport]:
@@ -162,6 +142,8 @@ class Keeper:
             self._deliver(entry.epoch, entry.changes)
             if self._on_epoch is not None:
                 self._on_epoch(report)
+        if self._metrics is not None:
+            self._metrics.add(reports)
         if self._publisher is not None:
             self._publisher.notify()
         if self._store is not None and self.epoch >= self._store.manifest.snapshots[-1].epoch + self._snapshot_every:

@@ -111,12 +111,19 @@ class _Rows:
     times: list[float | None] = field(default_factory=list)
     tuples: list[Tuple] = field(default_factory=list)
 
-    def add(self, epoch: int, kind: str, op: str, row: Tuple, time: float | None) -> None:
+    def add_update(self, epoch: int, update: Update) -> None:
         self.epochs.append(epoch)
-        self.kinds.append(kind)
-        self.ops.append(op)
-        self.times.append(time)
-        self.tuples.append(row)
+        self.kinds.append(_UPDATE)
+        self.ops.append(update.op)
+        self.times.append(update.time)
+        self.tuples.append(update.tuple)
+
+    def add_changes(self, epoch: int, op: str, tuples: Sequence[Tuple]) -> None:
+        self.epochs += [epoch] * len(tuples)
+        self.kinds += [_CHANGE] * len(tuples)
+        self.ops += [op] * len(tuples)
+        self.times += [None] * len(tuples)
+        self.tuples += tuples
 
     def table(self, relation: Relation, program: Program) -> pa.Table:
         columns = {
@@ -137,10 +144,11 @@ def _column_names(relation: Relation) -> list[str]:
 def _encode(entries: Sequence[Entry], program: Program) -> bytes:
     rows: defaultdict[str, _Rows] = defaultdict(_Rows)
     for entry in entries:
-        for op, relation, row, time in entry.updates:
-            rows[relation].add(entry.epoch, _UPDATE, op, row, time)
-        for op, relation, row, _ in entry.changes:
-            rows[relation].add(entry.epoch, _CHANGE, op, row, None)
+        for update in entry.updates:
+            rows[update.relation].add_update(entry.epoch, update)
+        for op, side in (("-", entry.changes.deleted), ("+", entry.changes.inserted)):
+            for relation, tuples in side.items():
+                rows[relation].add_changes(entry.epoch, op, tuples)
     tables = [each.table(program.relations[name], program) for name, each in rows.items()]
     table = (
         pa.concat_tables(tables, promote_options="default") if tables else pa.table({"epoch": pa.array([], pa.int64())})

@@ -32,7 +32,7 @@ def start_spark(master: str, log: Path) -> SparkSession:
     from pyspark.sql import SparkSession  # noqa: PLC0415
 
     if SparkSession.getActiveSession() is None:
-        # Functions and sources in Python run in this environment, and not in whatever python3 is on the PATH.
+        # Its Python workers would be whatever python3 is on the path.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         settings = SparkConf().setMaster(master).setAppName("whence").setAll(list(_SETTINGS.items()))
         with reported_writing(log):

@@ -18,7 +18,8 @@ from whence.lang.types import Tuple
 from whence.pipeline.batches import Batches, RecordBatches, RelationBatches
 from whence.pipeline.files import StateError
 from whence.pipeline.frames import BadInput, Inputs
-from whence.pipeline.keeper import EpochReport, Keeper
+from whence.pipeline.keeper import Keeper
+from whence.pipeline.report import EpochReport
 from whence.pipeline.sinks import Sink
 from whence.pipeline.store import RETAIN, SNAPSHOT_EVERY, Store
 from whence.reference import Limits
@@ -127,6 +128,7 @@ class Maintenance:
     ) -> None:
         self.keeper = keeper
         self.progress: EpochReport | None = None
+        self.seconds = 0.0  # in batches, apart from what Spark does with them
         self._asked = threading.Event()
         self._batches = batches
         self._failure: BaseException | None = None
@@ -197,10 +199,13 @@ class Maintenance:
                 raise
 
     def _apply(self, frame: DataFrame, batch: int) -> None:
-        epochs = self._batches.epochs(batch, frame.toArrow(), self.keeper.source)
+        rows = frame.toArrow()
+        started = time.perf_counter()
+        epochs = self._batches.epochs(batch, rows, self.keeper.source)
         query = query_id(self._checkpoint)
         for report in self.keeper.apply(replace(each, source={**each.source, "query": query}) for each in epochs):
             self.progress = report
+        self.seconds += time.perf_counter() - started
 
     def _refuse_another_checkpoint(self) -> None:
         """Numbers of batches mean something only within one query."""
