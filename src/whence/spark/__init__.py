@@ -1,0 +1,32 @@
+"""Whence on Spark: DataFrames in, DataFrames out.
+
+>>> from whence import load
+>>> from whence.spark import evaluate
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from whence.backends.spark.boundary import SchemaError
+    from whence.backends.spark.choose import Choice, Mode, ModeError
+    from whence.backends.spark.evaluate import Views, evaluate
+
+__all__ = ["Choice", "Mode", "ModeError", "SchemaError", "Views", "evaluate"]
+
+_HOMES = {
+    "evaluate": "whence.backends.spark.evaluate",
+    "Views": "whence.backends.spark.evaluate",
+    "SchemaError": "whence.backends.spark.boundary",
+    "Choice": "whence.backends.spark.choose",
+    "Mode": "whence.backends.spark.choose",
+    "ModeError": "whence.backends.spark.choose",
+}
+
+
+def __getattr__(name: str) -> Any:
+    # Spark and the engine are slow to import: each is when it is used.
+    if name in _HOMES:
+        from importlib import import_module  # noqa: PLC0415
+
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'whence.spark' has no attribute {name!r}")
