@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from whence import reference, session
+from whence.backends.spark.options import Form, Mode
 from whence.cli.programs import FunctionsOption, ProgramArgument, load_program
 from whence.cli.progress import Progress
 from whence.cli.terminal import err, show, show_diagnostic, summary_of
@@ -26,6 +27,11 @@ RUNAWAY = 3
 class Engine(StrEnum):
     LOCAL = "local"
     REFERENCE = "reference"
+
+
+class Backend(StrEnum):
+    LOCAL = "local"
+    SPARK = "spark"
 
 
 def evaluate(
@@ -47,6 +53,20 @@ def evaluate(
     ] = Path(),
     functions: FunctionsOption = None,
     engine: Annotated[Engine, typer.Option(help="What evaluates the program.")] = Engine.LOCAL,
+    backend: Annotated[
+        Backend, typer.Option(help="Where: in this process, or on Spark.", rich_help_panel="Spark")
+    ] = Backend.LOCAL,
+    master: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL", help="Spark's master, such as local[4]; all cores if not given.", rich_help_panel="Spark"
+        ),
+    ] = None,
+    mode: Annotated[Mode, typer.Option(help="How recursion runs on Spark.", rich_help_panel="Spark")] = Mode.AUTO,
+    form: Annotated[
+        Form,
+        typer.Option("--format", help="What Spark writes: fact files, or folders of parts.", rich_help_panel="Spark"),
+    ] = Form.TEXT,
     max_rounds: Annotated[
         int | None,
         typer.Option(min=1, metavar="N", help="Stop a recursion that takes more rounds.", rich_help_panel="Limits"),
@@ -75,6 +95,11 @@ def evaluate(
         if not quiet:
             for warning in (*loaded.warnings, *ignored_in_one_shot(loaded)):
                 show_diagnostic(err, warning, loaded.source)
+        if backend == Backend.SPARK:
+            from whence.cli.on_spark import evaluate_on_spark  # noqa: PLC0415 - brings Spark
+
+            evaluate_on_spark(loaded, facts, folder, master=master, mode=mode, form=form, limits=limits, quiet=quiet)
+            return
         with Progress(err, "reading", quiet=quiet) as progress:
             given = read_inputs(loaded, facts, progress)
             progress.text = f"evaluating with the {engine} engine"

@@ -46,6 +46,18 @@ def decompose(program: Program, stratum: Stratum) -> Decomposition:
     raise NotDecomposable(reasons[0] if reasons else f"{first} has no columns")
 
 
+def describe_decomposition(program: Program, stratum: Stratum) -> list[str]:
+    """How a recursive stratum can be evaluated in parts, with the proof; or why not."""
+    try:
+        found = decompose(program, stratum)
+    except NotDecomposable as reason:
+        return [f"not in parts: {reason}"]
+    by = ", ".join(f"{name}.{field_name(program, name, found.columns)}" for name in stratum.relations)
+    also = [f"{name}.{field_name(program, name, found.split)}" for name in found.split]
+    lines = [f"in parts by {', '.join([by, *also])}, because", *(f"  {line}" for line in found.proof)]
+    return [*lines, f"  every part needs all of {', '.join(found.whole)}"] if found.whole else lines
+
+
 def recursive_rules(program: Program, stratum: Stratum) -> list[Rule]:
     members = frozenset(stratum.relations)
     return [rule for rule in program.rules if rule.head.relation in members and _recursive_atoms(rule, members)]

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from whence.backends.spark.boundary import SchemaError
-    from whence.backends.spark.choose import Choice, Mode, ModeError
+    from whence.backends.spark.choose import Choice, ModeError
     from whence.backends.spark.evaluate import Views, evaluate
+    from whence.backends.spark.options import Mode
 
 __all__ = ["Choice", "Mode", "ModeError", "SchemaError", "Views", "evaluate"]
 
@@ -18,7 +19,7 @@ _HOMES = {
     "Views": "whence.backends.spark.evaluate",
     "SchemaError": "whence.backends.spark.boundary",
     "Choice": "whence.backends.spark.choose",
-    "Mode": "whence.backends.spark.choose",
+    "Mode": "whence.backends.spark.options",
     "ModeError": "whence.backends.spark.choose",
 }
 

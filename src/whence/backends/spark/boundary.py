@@ -5,11 +5,11 @@ Inside, a relation is a DataFrame with the columns c0, c1, …, in the shapes of
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql.pandas.functions import ArrowUDFType, arrow_udf
 from pyspark.sql.types import (
@@ -31,10 +31,11 @@ from pyspark.sql.types import (
     VarcharType,
 )
 
+from whence.backends.spark.arrow import from_values, to_values
 from whence.backends.spark.shapes import BRANCH, UNIT, Shapes, name, string
 from whence.io.values import format_value, parse_value
 from whence.lang.program import Relation
-from whence.lang.types import FLOAT, NUMBER, SYMBOL, UNSIGNED, AdtKind, Field, Kind, ListKind, RecordKind, Types
+from whence.lang.types import FLOAT, NUMBER, SYMBOL, UNSIGNED, AdtKind, Field, Kind, ListKind, RecordKind, Tuple, Types
 
 NULLS = ("refuse", "drop")
 _SMALL = (ByteType, ShortType, IntegerType)
@@ -74,6 +75,31 @@ def take_out(frame: DataFrame, relation: Relation, shapes: Shapes) -> DataFrame:
         return frame
     named = zip(relation.fields, columns(relation), strict=True)
     return frame.selectExpr(*(f"{_outgoing(column, part.kind, shapes)} as {name(part.name)}" for part, column in named))
+
+
+def inner_rows(spark: SparkSession, rows: Sequence[Tuple], relation: Relation, shapes: Shapes) -> DataFrame:
+    """Tuples as a DataFrame, as it looks inside."""
+    if relation.arity == 0:
+        return spark.range(len(rows)).selectExpr(f"true as {UNIT}")
+    values = zip(*rows, strict=True) if rows else [()] * relation.arity
+    named = zip(columns(relation), values, relation.fields, strict=True)
+    return spark.createDataFrame(
+        pa.table({column: from_values(list(each), part.kind, shapes) for column, each, part in named})
+    )
+
+
+def rows_to_frame(spark: SparkSession, rows: Sequence[Tuple], relation: Relation, shapes: Shapes) -> DataFrame:
+    """Tuples as a DataFrame that a user could have given for the relation."""
+    return take_out(inner_rows(spark, rows, relation, shapes), relation, shapes)
+
+
+def frame_to_rows(frame: DataFrame, relation: Relation, shapes: Shapes) -> list[Tuple]:
+    """The tuples of a relation that was taken out, collected."""
+    if relation.arity == 0:
+        return [()] * frame.count()
+    table = bring_in(frame, relation, shapes, "refuse").toArrow()
+    named = zip(table.columns, relation.fields, strict=True)
+    return list(zip(*(to_values(each, part.kind, shapes) for each, part in named), strict=True))
 
 
 def _pair_columns(frame: DataFrame, relation: Relation) -> list[str]:

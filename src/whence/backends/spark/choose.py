@@ -4,19 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 
+from whence.backends.spark.options import Mode
 from whence.lang.program import Program, Stratum
 from whence.plan.decompose import Decomposition, NotDecomposable, decompose, field_name
-
-
-class Mode(StrEnum):
-    """How recursion is evaluated; `auto` leaves it to the planner."""
-
-    AUTO = "auto"
-    IN_TASK = "in-task"
-    DECOMPOSED = "decomposed"
-    SHUFFLED = "shuffled"
 
 
 class ModeError(ValueError):

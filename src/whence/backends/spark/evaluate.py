@@ -6,17 +6,16 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import reduce
 
-import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from whence.backends.spark.aggregates import aggregate
-from whence.backends.spark.arrow import from_values
-from whence.backends.spark.boundary import NULLS, SchemaError, bring_in, take_out
-from whence.backends.spark.choose import SMALL, TASK_LIMIT, Choice, Mode, ModeError, Sizes, choose
+from whence.backends.spark.boundary import NULLS, SchemaError, bring_in, inner_rows, take_out
+from whence.backends.spark.choose import SMALL, TASK_LIMIT, Choice, ModeError, Sizes, choose
+from whence.backends.spark.options import Mode
 from whence.backends.spark.packing import Packing
 from whence.backends.spark.rules import Held, RuleCompiler, full_plan, injective, relations_read, why_not_sql
 from whence.backends.spark.session import spark_session, use_this_python
-from whence.backends.spark.shapes import UNIT, Shapes
+from whence.backends.spark.shapes import Shapes
 from whence.backends.spark.ship import ship_by_value
 from whence.backends.spark.shuffled import run_in_rounds
 from whence.backends.spark.sizes import size_in_bytes
@@ -290,16 +289,7 @@ class _Run:
         return self._rows(name, [row for rule in facts for row in solver.heads(rule)])
 
     def _rows(self, name: str, rows: list[Tuple]) -> DataFrame:
-        """Tuples as a DataFrame."""
-        fields = self.program.relations[name].fields
-        if not fields:
-            return self.spark.range(len(rows)).selectExpr(f"true as {UNIT}")
-        columns = zip(*rows, strict=True) if rows else [()] * len(fields)
-        arrays = {
-            f"c{at}": from_values(list(column), each.kind, self.shapes)
-            for at, (column, each) in enumerate(zip(columns, fields, strict=True))
-        }
-        return self.spark.createDataFrame(pa.table(arrays))
+        return inner_rows(self.spark, rows, self.program.relations[name], self.shapes)
 
     def _aggregate(self, plan: StratumPlan) -> None:
         spec = plan.aggregate
