@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
-from pyspark.sql.pandas.functions import ArrowUDFType, arrow_udf
 
 from whence.backends.spark.arrow import to_values
 from whence.backends.spark.functors import wrapped
 from whence.backends.spark.shapes import Shapes
+from whence.backends.spark.udfs import as_udf
 from whence.lang.aggregates import combine
 from whence.lang.functors import Undefined
 from whence.lang.types import FLOAT, SYMBOL, UNSIGNED, Kind
@@ -29,7 +30,7 @@ class Exact:
     kind: Kind
     shapes: Shapes
 
-    def __call__(self, values: pa.Array) -> float | None:
+    def __call__(self, values: pa.Array) -> Any:  # a float, or None
         try:
             result = combine(self.op, to_values(values, self.value_kind, self.shapes), self.kind)
         except Undefined:
@@ -38,12 +39,13 @@ class Exact:
         return result
 
 
-def aggregate(spec: AggregateSpec, rows: DataFrame, width: int, context: DataFrame | None, shapes: Shapes) -> DataFrame:
-    """The groups: their keys and values. `rows` is a set of `width` columns, the value in the last; a group without rows is
-    there if `context` asks for it and the aggregate has a value for it."""
+def aggregate(spec: AggregateSpec, rows: DataFrame, value: str, context: DataFrame | None, shapes: Shapes) -> DataFrame:
+    """The groups: their keys and values. `rows` is a set, with the values to be aggregated in the column `value`.
+
+    A group without rows is there if `context` asks for it and the aggregate has a value for it.
+    """
     keys = [f"c{at}" for at in range(spec.keys)]
     target = f"c{spec.keys}"
-    value = f"c{width - 1}"
     grouped = rows.groupBy(*keys)
     if spec.op == "sum" and spec.kind != FLOAT:
         # Halves of 32 bits cannot overflow; put together they wrap around.
@@ -78,7 +80,6 @@ def _aggregated(spec: AggregateSpec, value: str, shapes: Shapes) -> Column:
             assert spec.value_kind is not None
             assert spec.value_kind != SYMBOL
             exact = Exact(spec.op, spec.value_kind, spec.kind, shapes)
-            # Its types know no aggregates yet.
-            udf = arrow_udf(exact.__call__, shapes.sql_type(spec.kind), ArrowUDFType.GROUPED_AGG)  # type: ignore[call-overload]
+            udf = as_udf(exact.__call__, shapes.sql_type(spec.kind))
             column: Column = udf(value)
             return column

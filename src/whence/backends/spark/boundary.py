@@ -11,7 +11,6 @@ from typing import NoReturn
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
-from pyspark.sql.pandas.functions import ArrowUDFType, arrow_udf
 from pyspark.sql.types import (
     ArrayType,
     ByteType,
@@ -33,6 +32,7 @@ from pyspark.sql.types import (
 
 from whence.backends.spark.arrow import from_values, to_values
 from whence.backends.spark.shapes import BRANCH, UNIT, Shapes, name, string
+from whence.backends.spark.udfs import as_udf
 from whence.io.values import format_value, parse_value
 from whence.lang.program import Relation
 from whence.lang.types import FLOAT, NUMBER, SYMBOL, UNSIGNED, AdtKind, Field, Kind, ListKind, RecordKind, Tuple, Types
@@ -248,11 +248,7 @@ def _with_parsed(frame: DataFrame, relation: Relation, shapes: Shapes) -> DataFr
     if not at_text:
         return frame
     canonical = {
-        column: arrow_udf(
-            _rewriter(each.kind, shapes.types, f"relation {relation.name}, column {each.name}"),
-            "string",
-            ArrowUDFType.SCALAR,
-        )
+        column: as_udf(_rewriter(each.kind, shapes.types, f"relation {relation.name}, column {each.name}"), "string")
         for column, each in at_text.items()
     }
     return frame.select(

@@ -294,10 +294,22 @@ class _Run:
     def _aggregate(self, plan: StratumPlan) -> None:
         spec = plan.aggregate
         assert spec is not None
-        rows = self.held[spec.rows].distinct().frame
-        context = None if spec.context is None else self.held[spec.context].distinct().frame
+        held = self.held[spec.rows]
         width = self.program.relations[spec.rows].arity
-        self.held[plan.relations[0]] = Held(aggregate(spec, rows, width, context, self.shapes), True)
+        value = self._value_column(spec.rows)
+        if value < width - 1:
+            held = Held(held.frame.drop(f"c{width - 1}"), held.is_set)
+        context = None if spec.context is None else self.held[spec.context].distinct().frame
+        groups = aggregate(spec, held.distinct().frame, f"c{value}", context, self.shapes)
+        self.held[plan.relations[0]] = Held(groups, True)
+
+    def _value_column(self, rows: str) -> int:
+        """Where the value to be aggregated is: if it is one of the other columns, there is no need for it twice."""
+        last = self.program.relations[rows].arity - 1
+        same = set(range(last))
+        for rule in self.rules[rows]:
+            same &= {at for at in range(last) if rule.head.args[at] == rule.head.args[last]}
+        return min(same, default=last)
 
     # -- recursion
 

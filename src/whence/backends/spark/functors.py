@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import pyarrow as pa
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812
-from pyspark.sql.pandas.functions import ArrowUDFType, arrow_udf
 
 from whence.backends.spark.arrow import from_values, to_values
 from whence.backends.spark.shapes import Shapes
+from whence.backends.spark.udfs import as_udf
 from whence.lang.calls import FunctionError, checked_call
 from whence.lang.functors import Undefined, cast, holds, implementation, ordinal
 from whence.lang.types import FLOAT, NUMBER, SYMBOL, UNSIGNED, Kind, ListKind, RecordKind, Value
@@ -229,6 +229,6 @@ def _udf(
     function: Callable[..., Value], args: Sequence[Column], arg_kinds: Sequence[Kind], kind: Kind, shapes: Shapes
 ) -> Column:
     caller = Caller(function, tuple(arg_kinds), kind, shapes)
-    udf = arrow_udf(caller.__call__, shapes.sql_type(kind), ArrowUDFType.SCALAR)
+    udf = as_udf(caller.__call__, shapes.sql_type(kind))
     column: Column = udf(F.lit(0), *args)
     return column
