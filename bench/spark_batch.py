@@ -15,6 +15,7 @@ import statistics
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -90,6 +91,10 @@ def loop(link: DataFrame) -> int:
     return total
 
 
+def closure(link: DataFrame, mode: str) -> int:
+    return evaluate(CLOSURE, {"link": link}, mode=mode)["reach"].count()
+
+
 def recursive_sql(spark: SparkSession, link: DataFrame) -> int:
     """The closure of an acyclic graph by WITH RECURSIVE, which knows UNION ALL only."""
     link.createOrReplaceTempView("link")
@@ -124,9 +129,10 @@ def cached(frame: DataFrame) -> DataFrame:
     return frame
 
 
-def report(work: str, ours: str, seconds: float, other: str, peer: float, bar: str) -> None:
-    factor = f"{peer / seconds:.1f}x faster" if peer > seconds else f"{seconds / peer:.2f}x the time"
-    print(f"| {work} | {ours} {seconds:.2f} s | {other} {peer:.2f} s | {factor} | {bar} |", flush=True)
+def report(work: str, ours: tuple[str, float], peer: tuple[str, float], bar: str) -> None:
+    faster = peer[1] / ours[1]
+    ratio = f"{faster:.1f}x faster" if faster > 1 else f"{1 / faster:.2f}x the time"
+    print(f"| {work} | {ours[0]} {ours[1]:.2f} s | {peer[0]} {peer[1]:.2f} s | {ratio} | {bar} |", flush=True)
 
 
 def main() -> None:
@@ -144,30 +150,24 @@ def main() -> None:
 
 def bench_closure(spark: SparkSession, runs: int, nodes: int, edges: int) -> None:
     link = cached(spark.createDataFrame(graph(nodes, edges)))
-    rows = evaluate(CLOSURE, {"link": link}, mode="in-task")["reach"].count()
+    rows = closure(link, "in-task")
     by_hand = median_seconds(runs, lambda: loop(link), rows)
     name = f"closure of Gnm({nodes},{edges}), {rows:,} rows"
     for mode, bar in (("decomposed", "8x faster"), ("in-task", "8x faster"), ("shuffled", "1.1x the time")):
-        ours = median_seconds(runs, lambda m=mode: evaluate(CLOSURE, {"link": link}, mode=m)["reach"].count(), rows)  # type: ignore[misc]
-        report(name, mode, ours, "loop", by_hand, bar)
+        ours = median_seconds(runs, partial(closure, link, mode), rows)
+        report(name, (mode, ours), ("loop", by_hand), bar)
 
 
 def bench_chain(spark: SparkSession, runs: int, nodes: int) -> None:
     link = cached(spark.createDataFrame(pa.table({"x": list(range(nodes)), "y": list(range(1, nodes + 1))})))
     rows = nodes * (nodes + 1) // 2
-    ours = median_seconds(max(runs, 5), lambda: evaluate(CLOSURE, {"link": link})["reach"].count(), rows)
+    name = f"closure of a chain of {nodes}, {rows:,} rows"
+    ours = median_seconds(max(runs, 5), partial(closure, link, "auto"), rows)
     with settings(spark, **{"spark.sql.shuffle.partitions": 1, "spark.sql.codegen.wholeStage": "false"}):
         by_hand = median_seconds(runs, lambda: loop(link), rows)
-    name = f"closure of a chain of {nodes}, {rows:,} rows"
-    report(name, "in-task", ours, "loop", by_hand, "50x faster")
-    report(
-        name,
-        "in-task",
-        ours,
-        "WITH RECURSIVE",
-        median_seconds(runs, lambda: recursive_sql(spark, link), rows),
-        "50x faster",
-    )
+    report(name, ("in-task", ours), ("loop", by_hand), "50x faster")
+    by_sql = median_seconds(runs, lambda: recursive_sql(spark, link), rows)
+    report(name, ("in-task", ours), ("WITH RECURSIVE", by_sql), "50x faster")
 
 
 def bench_sales(spark: SparkSession, runs: int, rows: int) -> None:
@@ -189,7 +189,8 @@ def bench_sales(spark: SparkSession, runs: int, rows: int) -> None:
     expected = checksum(spark.sql(SALES_SQL))
     by_hand = median_seconds(runs, lambda: checksum(spark.sql(SALES_SQL)), expected)
     ours = median_seconds(runs, lambda: checksum(evaluate(SALES, tables)["total"]), expected)
-    report(f"{rows:,} base tuples, two joins and a sum", "DataFrame plan", ours, "Spark SQL", by_hand, "1.3x the time")
+    name = f"{rows:,} base tuples, two joins and a sum"
+    report(name, ("DataFrame plan", ours), ("Spark SQL", by_hand), "1.3x the time")
 
 
 if __name__ == "__main__":
