@@ -116,3 +116,21 @@ def test_shuffle_partitions_are_as_before(spark: SparkSession) -> None:
     before = spark.conf.get("spark.sql.shuffle.partitions")
     evaluate(CLOSURE, frames(spark, CLOSURE, {"link": LINKS[:4]}), mode="shuffled")
     assert spark.conf.get("spark.sql.shuffle.partitions") == before
+
+
+def test_groups_asked_for_by_their_own_rows_are_grouped_directly(spark: SparkSession) -> None:
+    program = load(
+        """.decl sale(c:number, i:number, a:number) .input sale
+        .decl total(c:number, n:number) .output total
+        total(c, n) :- sale(c, _, _), n = sum a : { sale(c, i, a) }.
+        .decl pairs(c:number, a:number, n:number) .output pairs
+        pairs(c, a, n) :- sale(c, _, a), n = count : { sale(c, _, a) }, n > 1.
+        .decl some(c:number, n:number) .output some
+        some(c, n) :- sale(c, _, _), n = count : { sale(c, _, 5) }.
+        .decl same(c:number, n:number) .output same
+        same(c, n) :- sale(c, _, _), n = count : { sale(c, x, x) }.
+        """
+    )
+    rows: list[Tuple] = [(1, 1, 5), (1, 2, 5), (2, 3, 3), (2, 4, 5), (3, 3, 3)]
+    views = assert_same(spark, program, {"sale": rows})
+    assert "Join" not in views["total"]._jdf.queryExecution().optimizedPlan().toString()

@@ -42,7 +42,7 @@ class Exact:
 def aggregate(spec: AggregateSpec, rows: DataFrame, value: str, context: DataFrame | None, shapes: Shapes) -> DataFrame:
     """The groups: their keys and values. `rows` is a set, with the values to be aggregated in the column `value`.
 
-    A group without rows is there if `context` asks for it and the aggregate has a value for it.
+    A group without rows is there if `context` asks for it and the aggregate has a value for it; without keys there is one group.
     """
     keys = [f"c{at}" for at in range(spec.keys)]
     target = f"c{spec.keys}"
@@ -60,6 +60,8 @@ def aggregate(spec: AggregateSpec, rows: DataFrame, value: str, context: DataFra
     empty = {"count": shapes.literal(0, spec.kind), "sum": shapes.literal(0, spec.kind)}.get(spec.op)
     if empty is None:
         return groups.filter(f"{target} is not null")
+    if keys and context is None:
+        return groups
     asked = rows.sparkSession.range(1) if context is None else context
     joined = asked.selectExpr(*(f"{key} as k_{key}" for key in keys), "true as asked").join(
         groups, F.expr(" and ".join(f"k_{key} <=> {key}" for key in keys) or "true"), "left"

@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from whence.backends.spark.aggregates import aggregate
 from whence.backends.spark.boundary import NULLS, SchemaError, bring_in, inner_rows, take_out
 from whence.backends.spark.choose import SMALL, TASK_LIMIT, Choice, ModeError, Sizes, choose
+from whence.backends.spark.group_directly import group_directly
 from whence.backends.spark.options import Mode
 from whence.backends.spark.packing import Packing
 from whence.backends.spark.rules import Held, RuleCompiler, full_plan, injective, relations_read, why_not_sql
@@ -123,7 +124,7 @@ class _Run:
     ) -> None:
         self.spark = spark
         self.source = program
-        self.plan = compile_plan(program)
+        self.plan = group_directly(compile_plan(program))
         self.program = self.plan.program
         self.shapes = Shapes(program.types)
         self.mode = mode
