@@ -52,8 +52,8 @@ test: setup java lint  ## lint, then run every test
 	$(BIN)/pytest
 
 .PHONY: test-long
-test-long: setup  ## random programs and updates against the reference evaluator, 20,000 of them
-	WHENCE_EXAMPLES=20000 $(BIN)/pytest tests/properties
+test-long: setup java  ## random programs and updates against the reference evaluator, 20,000 of them; all of conformance on Spark
+	WHENCE_EXAMPLES=20000 WHENCE_LONG=1 $(BIN)/pytest tests/properties tests/backends/spark
 
 .PHONY: lint
 lint: setup  ## style, types and import order
@@ -63,8 +63,9 @@ lint: setup  ## style, types and import order
 	$(BIN)/lint-imports --no-logo
 
 .PHONY: bench
-bench: setup  ## how long programs of 5,000 rules take to parse and to check
+bench: setup java  ## how long programs of 5,000 rules take to load; batch evaluation on Spark beside Spark by hand
 	$(BIN)/python bench/load_rules.py
+	$(BIN)/python bench/spark_batch.py
 
 .PHONY: format
 format: setup  ## rewrite the sources in the house style

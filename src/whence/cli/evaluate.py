@@ -90,6 +90,7 @@ def evaluate(
     """
     limits = reference.Limits(max_rounds=max_rounds, max_tuples=max_tuples, timeout=timeout)
     folder = None if output == Path("-") else output
+    _refuse_combinations(engine, backend, master=master, mode=mode, form=form)
     with reported_errors(), shown_warnings(quiet=quiet):
         loaded = load_program(program, functions)
         if not quiet:
@@ -106,6 +107,15 @@ def evaluate(
             run = reference.evaluate if engine == Engine.REFERENCE else session.evaluate
             views = run(loaded, given, limits=limits, on_round=_telling(progress))
         _write(loaded, views, folder, quiet=quiet)
+
+
+def _refuse_combinations(engine: Engine, backend: Backend, *, master: str | None, mode: Mode, form: Form) -> None:
+    if backend == Backend.SPARK and engine == Engine.REFERENCE:
+        raise typer.BadParameter("the reference engine does not run on Spark", param_hint="--engine")
+    given = {"--master": master is not None, "--mode": mode != Mode.AUTO, "--format": form != Form.TEXT}
+    for option, is_given in given.items():
+        if backend == Backend.LOCAL and is_given:
+            raise typer.BadParameter("it is for --backend spark", param_hint=option)
 
 
 def read_inputs(program: Program, folder: Path, progress: Progress) -> dict[str, set[Tuple]]:

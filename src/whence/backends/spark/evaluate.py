@@ -236,7 +236,7 @@ class _Run:
     def _stratum(self, stratum: Stratum, plan: StratumPlan) -> None:
         if plan.aggregate is not None:
             self._aggregate(plan)
-        elif not any(self.rules[name] for name in stratum.relations):
+        elif plan.native and not any(self.rules[name] for name in stratum.relations):
             for name in stratum.relations:
                 self.held[name] = Held(self._given(name), False)
         elif stratum.recursive:

@@ -7,6 +7,7 @@ of partitions follows the size of the last round.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -62,10 +63,10 @@ def run_in_rounds(
             new, rows = _materialized(frame.distinct())
             state[name] = _Found(program.relations[name], new, rows, total=rows)
             found[name] = new
-        rounds = 0
+        rounds, started = 0, time.monotonic()
         while any(each.rows for each in state.values()):
             rounds += 1
-            _check(limits, rounds, state)
+            _check(limits, rounds, time.monotonic() - started, state)
             set_partitions(sum(each.rows for each in state.values()))
             _round(state, plans, derive, found)
 
@@ -112,12 +113,17 @@ def _materialized(frame: DataFrame) -> tuple[DataFrame, int]:
     return cut, cut.count()
 
 
-def _check(limits: Limits, rounds: int, state: Mapping[str, _Found]) -> None:
+def _check(limits: Limits, rounds: int, seconds: float, state: Mapping[str, _Found]) -> None:
     tuples = sum(each.total for each in state.values())
     if limits.max_rounds is not None and rounds > limits.max_rounds:
-        raise RunawayError(f"stopped after {limits.max_rounds} rounds: {', '.join(state)} keeps growing")
-    if limits.max_tuples is not None and tuples > limits.max_tuples:
-        raise RunawayError(f"stopped at {tuples} tuples (limit {limits.max_tuples}): {', '.join(state)} keeps growing")
+        when = f"after {limits.max_rounds} rounds"
+    elif limits.max_tuples is not None and tuples > limits.max_tuples:
+        when = f"at {tuples} tuples (limit {limits.max_tuples})"
+    elif limits.timeout is not None and seconds > limits.timeout:
+        when = f"after {limits.timeout:g} s"
+    else:
+        return
+    raise RunawayError(f"stopped {when}: {', '.join(state)} keeps growing")
 
 
 def _partition_count(rows: int) -> int:
