@@ -56,9 +56,9 @@ test: setup java postgres lint  ## lint, then run every test
 	$(BIN)/pytest
 
 .PHONY: test-long
-test-long: setup java  ## 20,000 random programs and updates against the reference evaluator; kills at every instant
+test-long: setup java postgres  ## 20,000 random sequences against the reference; all of conformance on Spark; kills at every instant
 	WHENCE_EXAMPLES=20500 $(BIN)/pytest tests/properties
-	WHENCE_LONG=1 $(BIN)/pytest tests/faults
+	WHENCE_LONG=1 $(BIN)/pytest tests/backends/spark tests/faults
 
 .PHONY: lint
 lint: setup  ## style, types and import order

@@ -17,5 +17,6 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """One for all tests: it takes seconds to start."""
     log: Path = tmp_path_factory.mktemp("spark") / "spark.log"
     session = start_spark("local[2]", log)
+    session.conf.set("spark.sql.shuffle.partitions", "2")
     yield session
     session.stop()
