@@ -8,14 +8,39 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
-from whence.backends.spark.session import spark_session
+from whence.backends.spark.session import QUIET
+
+# A session that lives for a minute and meets a few rows at a time is done before Java's best compiler has warmed up.
+JAVA = f"{QUIET} -XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+SETTINGS = {
+    "spark.driver.extraJavaOptions": JAVA,
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+}
 
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    builder = SparkSession.builder.master("local[2]")
+    settings = {**SETTINGS, "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse"))}
+    for key, value in settings.items():
+        builder = builder.config(key, value)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)  # of the gateway to the JVM
-        session = spark_session("local[2]")
-    session.conf.set("spark.sql.shuffle.partitions", "2")
+        session = builder.getOrCreate()
     yield session
     session.stop()
+
+
+@pytest.fixture
+def compiled(spark: SparkSession) -> Iterator[SparkSession]:
+    """The session as it is by default: expressions compiled, plans adapted as they run."""
+    keys = ("spark.sql.codegen.wholeStage", "spark.sql.adaptive.enabled")
+    for key in keys:
+        spark.conf.set(key, "true")
+    yield spark
+    for key in keys:
+        spark.conf.set(key, "false")
