@@ -19,6 +19,7 @@ from whence.lang import ProgramError
 from whence.lang.load import ignored_in_one_shot
 from whence.lang.program import Program
 from whence.lang.types import Tuple
+from whence.plan import restrict
 
 RUNAWAY = 3
 
@@ -78,9 +79,17 @@ def evaluate(
         with Progress(err, "reading", quiet=quiet) as progress:
             given = read_inputs(loaded, facts, progress)
             progress.text = f"evaluating with the {engine} engine"
-            run = reference.evaluate if engine == Engine.REFERENCE else session.evaluate
-            views = run(loaded, given, limits=limits, on_round=_telling(progress))
+            wanted, tell = wanted_of(loaded), _telling(progress)
+            if engine == Engine.REFERENCE:
+                views = reference.evaluate(restrict(loaded, wanted), given, limits=limits, on_round=tell)
+            else:
+                views = session.evaluate(loaded, given, wanted=wanted, limits=limits, on_round=tell)
         _write(loaded, views, folder, quiet=quiet)
+
+
+def wanted_of(program: Program) -> tuple[str, ...] | None:
+    """The relations that are shown; all of them, for the sake of errors and limits, where none is."""
+    return program.outputs or None
 
 
 def read_inputs(program: Program, folder: Path, progress: Progress) -> dict[str, set[Tuple]]:
@@ -103,14 +112,13 @@ def read_inputs(program: Program, folder: Path, progress: Progress) -> dict[str,
 def _write(program: Program, views: Mapping[str, set[Tuple]], folder: Path | None, *, quiet: bool) -> None:
     for transfer in program.transfers:
         relation = program.relations[transfer.relation]
-        tuples = views[relation.name]
         if transfer.kind == "printsize":
-            print_size(transfer, relation, tuples)
+            print_size(transfer, relation, views[relation.name])
         elif transfer.kind == "output":
             path = output_path(transfer, relation, folder)
             # Nothing moves on the terminal while results are printed to it.
             with Progress(err, f"writing {path}", quiet=quiet or path is None):
-                write_relation(transfer, relation, program.types, tuples, folder)
+                write_relation(transfer, relation, program.types, views[relation.name], folder)
 
 
 def _telling(progress: Progress) -> Callable[[str, int, int], None]:

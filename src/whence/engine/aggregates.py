@@ -1,54 +1,129 @@
-"""Aggregates over strata that are complete: the groups that a change touches are aggregated again.
+"""The aggregates of a stratum: which groups have to be looked at again, and what they hold then.
 
-The cost of an epoch is the size of the groups that changed.
+The row of a group follows from the rows that are in it. Taking away: a group whose value no longer follows from rows of lower
+rank loses its row, and what was derived from it goes too. Putting back: groups that got rows are aggregated again; where the
+value has changed, the old row goes (with what was derived from it) before the new one comes. So no stale value is there to
+feed itself, and costs do not count to infinity when a path is gone.
+
+A group that lost its row is not aggregated again while there is anything else to do: most often a better value is on its
+way, and one that is good for a moment only would be derived from in vain.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic
 
-from whence.engine.protocol import ADDED, BATCH, GONE, HIDDEN, QUEUED, SUSPENDED, Backend, Ids, Keys, Ranks
-from whence.engine.support import Delta, Stats
+from whence.engine.protocol import ADDED, GONE, HIDDEN, SUSPENDED, Backend, GroupOperations, Ids, Keys, Ranks
 from whence.plan.extract_aggregates import AggregateSpec
-from whence.plan.steps import StratumPlan
+
+ABSENT = SUSPENDED | HIDDEN
 
 
 @dataclass
-class AggregateStratum(Generic[Ids, Keys, Ranks]):
-    plan: StratumPlan
+class Groups(Generic[Ids, Keys]):
+    """The groups of one aggregate during an epoch. `members` are the relations of the stratum."""
+
     spec: AggregateSpec
-    backend: Backend[Ids, Keys, Ranks]
-    stats: Stats = field(default_factory=Stats)
+    members: frozenset[str]
+    operations: GroupOperations[Ids, Keys]
+    touched: list[Keys] = field(default_factory=list)
+    waiting: list[Keys] = field(default_factory=list)
 
-    def maintain(
-        self,
-        _removed: Mapping[str, Keys],
-        _inserted: Mapping[str, Keys],
-        inputs: Mapping[str, Delta[Ids]],
-        *,
-        first: bool,
-    ) -> dict[str, Delta[Ids]]:
-        (name,) = self.plan.relations
-        table = self.backend.table(name)
-        touched = self.backend.group_keys(
-            self.spec, {source: (delta.added, delta.gone) for source, delta in inputs.items()}, first=first
+    def touch(self, source: str, ids: Ids) -> None:
+        """Has the groups of rows that an input gained or lost aggregated again."""
+        self.touched.append(self.operations.keys_of(source, ids))
+
+    def grow(self, source: str, ids: Ids) -> None:
+        """Has the groups of rows that came to the stratum aggregated again, unless that cannot change their value."""
+        keys = (
+            self.operations.improved(ids, ABSENT) if source == self.spec.rows else self.operations.keys_of(source, ids)
         )
-        if not len(touched):
-            return {}
-        self.stats.rounds += 1
-        before = self.backend.under_keys(name, touched)
-        after = self.backend.aggregate(self.spec, touched)
-        stay = table.with_flags(self.backend.existing(table.find(after)), off=0)
-        gone = self.backend.without(before, stay)
-        added = self.backend.without(self._claim(name, after), stay)
-        table.change_flags(added, on=ADDED, off=SUSPENDED | QUEUED | HIDDEN | BATCH)
-        table.change_flags(gone, on=GONE)
-        return {name: Delta(added, gone)} if len(added) or len(gone) else {}
+        if len(keys):
+            self.touched.append(keys)
 
-    def _claim(self, name: str, rows: Keys) -> Ids:
-        """The rows' numbers, made where they were not there."""
-        table = self.backend.table(name)
-        table.add_supports(rows, self.backend.unranked(rows))
-        return table.find(rows)
+    def touch_the_only(self) -> None:
+        self.touched.append(self.operations.the_only_key())
+
+    def lose(self, ids: Ids) -> None:
+        """Groups whose row is gone."""
+        self.waiting.append(self.operations.keys_of(self.spec.output, ids))
+
+    def take(self, *, with_waiting: bool) -> Keys | None:
+        """The groups to be aggregated now."""
+        keys, self.touched = self.touched, []
+        if with_waiting and self.waiting:
+            waiting, self.waiting = self.operations.merge(self.waiting), []
+            keys.append(self.operations.without_rows(waiting, ABSENT))  # others have a value again
+        return self.operations.merge(keys) if keys else None
+
+    def unsupported(self, source: str, ids: Ids, *, is_settled: bool) -> Keys:
+        """Rows of groups that `ids` were in and that do not follow any more from rows of lower rank.
+
+        Unless all inputs are settled, what came in this epoch does not count yet.
+        """
+        keys = self.operations.keys_of(source, ids)
+        recursive = tuple(name for name in self.spec.sources if name in self.members)
+        return self.operations.unsupported(keys, self._forbid(GONE if is_settled else ADDED | GONE), ABSENT, recursive)
+
+    def outdated(self, keys: Keys) -> tuple[Keys, Keys]:
+        """For groups to be aggregated: their rows that have to go, and those that have to come."""
+        return self.operations.regroup(keys, self._forbid(GONE), ABSENT)
+
+    def _forbid(self, outside: int) -> Mapping[str, int]:
+        """Which rows of the sources are not there; those from outside the stratum by other flags than its own."""
+        return {name: ABSENT if name in self.members else outside for name in self.spec.sources}
+
+
+class Aggregates(Generic[Ids, Keys]):
+    """All aggregates of one stratum, in one epoch."""
+
+    def __init__(
+        self, specs: Sequence[AggregateSpec], members: frozenset[str], backend: Backend[Ids, Keys, Ranks]
+    ) -> None:
+        self.groups = [Groups(spec, members, backend.groups(spec)) for spec in specs]
+
+    def begin(self) -> None:
+        """The first epoch: groups that are there without any rows."""
+        for groups in self.groups:
+            if groups.spec.is_single:
+                groups.touch_the_only()
+
+    def over(self, relation: str) -> Sequence[Groups[Ids, Keys]]:
+        return [groups for groups in self.groups if relation in groups.spec.sources]
+
+    def of(self, relation: str) -> Groups[Ids, Keys] | None:
+        return next((groups for groups in self.groups if groups.spec.output == relation), None)
+
+    @property
+    def is_pending(self) -> bool:
+        return any(groups.touched or groups.waiting for groups in self.groups)
+
+    def settle(
+        self,
+        is_idle: bool,
+        remove: Callable[[str, Keys], None],
+        propagate: Callable[[], bool],
+        insert: Callable[[str, Keys], None],
+    ) -> None:
+        """Aggregates again what was touched, and if there is nothing else to do, what is waiting.
+
+        Old values go first, with all that follows from them: that may change what the new values are.
+        """
+        is_idle = is_idle and not any(groups.touched for groups in self.groups)
+        looked_at = []
+        for groups in self.groups:
+            keys = groups.take(with_waiting=is_idle)
+            if keys is not None:
+                looked_at.append((groups, keys))
+        while True:
+            found = [(groups, *groups.outdated(keys)) for groups, keys in looked_at]
+            for groups, old, _ in found:
+                if len(old):
+                    remove(groups.spec.output, old)
+            if not propagate():
+                break
+        for groups, _, new in found:
+            if len(new):
+                insert(groups.spec.output, new)

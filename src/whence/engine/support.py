@@ -10,16 +10,20 @@ the size of the views.
 2. *Put back and add.* Suspended rows that still have derivations, and what new inputs derive, become present in rounds. A
    row's rank is the round it becomes present in, so all the derivations it has by then are from lower ranks.
 
+Rows of groups follow from an aggregate instead of derivations (see `aggregates`). As the second step goes on, a group may get
+a better value; the old one is then taken away, with what followed from it, before the round goes on.
+
 Changed rows are propagated in batches, one relation at a time. Within a rule, literals before the changed one see the state
 after the batch and literals behind it the state before: each derivation is met once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Generic
 
+from whence.engine.aggregates import Aggregates
 from whence.engine.guard import Guard
 from whence.engine.protocol import (
     ADDED,
@@ -34,7 +38,9 @@ from whence.engine.protocol import (
     Ids,
     Keys,
     Ranks,
+    Table,
 )
+from whence.engine.stats import Stats
 from whence.plan.steps import Check, DeltaPlan, Join, StratumPlan
 
 
@@ -47,23 +53,14 @@ class Delta(Generic[Ids]):
 
 
 @dataclass
-class Stats:
-    """What an epoch did."""
-
-    rounds: int = 0
-    suspended: int = 0
-    rederived: int = 0
-
-
-@dataclass
 class SupportStratum(Generic[Ids, Keys, Ranks]):
     """A stratum under maintenance. `rank` is the highest in use."""
 
     plan: StratumPlan
     backend: Backend[Ids, Keys, Ranks]
     guard: Guard
+    stats: Stats
     rank: int = 0
-    stats: Stats = field(default_factory=Stats)
 
     def maintain(
         self,
@@ -77,17 +74,50 @@ class SupportStratum(Generic[Ids, Keys, Ranks]):
 
         The first epoch also derives what needs no input.
         """
-        epoch = _Epoch(self, inputs)
+        epoch = self.begin(inputs)
         if not first:  # before the first epoch nothing was derived
-            for name, keys in removed.items():
-                epoch.take_out(name, keys)
+            with self.stats.phase("take away"):
+                for name, keys in removed.items():
+                    epoch.take_out(name, keys)
+                epoch.take_away()
+        with self.stats.phase("put back"):
+            for name, keys in inserted.items():
+                epoch.put_in(name, keys)
+            if first:
+                epoch.derive_statics()
+                epoch.aggregates.begin()
+            epoch.put_back()
+            return epoch.finish()
+
+    def begin(self, inputs: Mapping[str, Delta[Ids]]) -> Epoch[Ids, Keys, Ranks]:
+        return Epoch(self, inputs)
+
+    def revise(
+        self,
+        plan: StratumPlan,
+        inputs: Mapping[str, Delta[Ids]],
+        dropped: Sequence[DeltaPlan],
+        added: Sequence[DeltaPlan],
+    ) -> dict[str, Delta[Ids]]:
+        """One epoch in which rules go and come, each given by one plan, and inputs change.
+
+        First the rules that stay are maintained without the derivations of those that go; then what those that come derive
+        from all there is by then is added.
+        """
+        new = {each.rule.name for each in added}
+        self.plan = replace(plan, deltas=tuple(each for each in plan.deltas if each.rule.name not in new))
+        epoch = self.begin(inputs)
+        with self.stats.phase("take away"):
+            for each in dropped:
+                epoch.drop_all(each)
             epoch.take_away()
-        for name, keys in inserted.items():
-            epoch.put_in(name, keys)
-        if first:
-            epoch.derive_statics()
-        epoch.put_back()
-        return epoch.finish()
+        with self.stats.phase("put back"):
+            epoch.put_back()
+            self.plan = epoch.plan = plan
+            for each in added:
+                epoch.add_all(each)
+            epoch.run_rounds()
+            return epoch.finish()
 
 
 def _now(_: Join | Check) -> int:
@@ -95,7 +125,9 @@ def _now(_: Join | Check) -> int:
     return GONE
 
 
-class _Epoch(Generic[Ids, Keys, Ranks]):
+class Epoch(Generic[Ids, Keys, Ranks]):
+    """One epoch of one stratum."""
+
     def __init__(self, stratum: SupportStratum[Ids, Keys, Ranks], inputs: Mapping[str, Delta[Ids]]) -> None:
         self.stratum = stratum
         self.backend = stratum.backend
@@ -105,10 +137,13 @@ class _Epoch(Generic[Ids, Keys, Ranks]):
         self.lost: dict[str, list[Ids]] = {name: [] for name in stratum.plan.relations}
         self.queue: dict[str, list[Ids]] = {name: [] for name in stratum.plan.relations}
         self.suspended: dict[str, list[Ids]] = {name: [] for name in stratum.plan.relations}
+        self.aggregates = Aggregates(stratum.plan.aggregates, self.members, stratum.backend)
+        self.put_back_from: dict[str, list[Ids]] = {name: [] for name in stratum.plan.relations}
         self.made: dict[str, list[Ids]] = {name: [] for name in stratum.plan.relations}
         self.rounds = 0
         # Which inputs have been propagated in the current phase: as positive and as negated literals.
         self.done: set[tuple[str, bool]] = set()
+        self.is_settled = False  # all of them, in both phases
 
     # -- from outside
 
@@ -127,6 +162,25 @@ class _Epoch(Generic[Ids, Keys, Ranks]):
             for keys, ranks in self.backend.run(plan, None, _now):
                 self._add(plan, keys, ranks)
 
+    # -- whole rules
+
+    def drop_all(self, plan: DeltaPlan) -> None:
+        """Takes away every derivation that a rule has from the rows that were there before the epoch."""
+        for keys, ranks in self._derive_all(plan, ADDED):
+            self._drop(plan, keys, ranks)
+
+    def add_all(self, plan: DeltaPlan) -> None:
+        """Adds every derivation that a rule has from the rows that are there now."""
+        for keys, ranks in self._derive_all(plan, GONE):
+            self._add(plan, keys, ranks)
+
+    def _derive_all(self, plan: DeltaPlan, outside: int) -> Iterator[tuple[Keys, Ranks]]:
+        def forbid(relation: str) -> int:
+            return HIDDEN if relation in self.members else outside
+
+        rows = None if plan.scan is None else self.backend.table(plan.scan.relation).ids(forbid(plan.scan.relation))
+        return self.backend.run(plan, rows, lambda step: forbid(step.relation))
+
     # -- take away
 
     def take_away(self) -> None:
@@ -134,16 +188,37 @@ class _Epoch(Generic[Ids, Keys, Ranks]):
         for name, delta in self.inputs.items():
             self._propagate_input(name, delta.gone, negated=False, drop=True)
             self._propagate_input(name, delta.added, negated=True, drop=True)
-        while name := next((name for name, batches in self.lost.items() if batches), None):  # type: ignore[assignment]
+            for groups in self.aggregates.over(name):
+                if groups.spec.recursive and len(delta.gone):
+                    self._remove(groups.spec.output, groups.unsupported(name, delta.gone, is_settled=False))
+        self._propagate_lost()
+
+    def _propagate_lost(self) -> bool:
+        """Takes away what followed from rows that lost their support; whether there were any."""
+        any_lost = False
+        while name := next((name for name, batches in self.lost.items() if batches), None):
+            any_lost = True
             batch = self.backend.concatenate(self.lost[name])
             self.lost[name] = []
             self.suspended[name].append(batch)
+            self.put_back_from[name].append(batch)
             table = self.backend.table(name)
             table.change_flags(batch, on=BATCH)
             for plan in self._plans(name, negated=False):
                 for keys, ranks in self.backend.run(plan, batch, self._seen_while_taking(plan)):
                     self._drop(plan, keys, ranks)
             table.change_flags(batch, on=HIDDEN, off=BATCH)
+            for groups in self.aggregates.over(name):
+                self._remove(groups.spec.output, groups.unsupported(name, batch, is_settled=self.is_settled))
+            lost = self.aggregates.of(name)
+            if lost is not None:
+                lost.lose(batch)
+        return any_lost
+
+    def _remove(self, name: str, rows: Keys) -> None:
+        """Rows of groups that have no value any more, or another."""
+        if len(rows):
+            self._note_lost(name, self.backend.table(name).drop_supports(rows, self.backend.unranked(rows)))
 
     def _seen_while_taking(self, plan: DeltaPlan) -> Forbid:
         assert plan.scan is not None
@@ -161,26 +236,37 @@ class _Epoch(Generic[Ids, Keys, Ranks]):
     # -- put back and add
 
     def put_back(self) -> None:
-        for name, batches in self.suspended.items():
-            if batches:
-                table = self.backend.table(name)
-                back = table.derivable(self.backend.concatenate(batches))
-                table.change_flags(back, on=QUEUED)
-                self._note_queued(name, back)
         self.done = set()
         for name, delta in self.inputs.items():
             self._propagate_input(name, delta.added, negated=False, drop=False)
             self._propagate_input(name, delta.gone, negated=True, drop=False)
-        while any(self.queue.values()):
+            for groups in self.aggregates.over(name):
+                groups.touch(name, delta.added)
+                groups.touch(name, delta.gone)
+        self.is_settled = True
+        self._queue_derivable()
+        self.run_rounds()
+
+    def run_rounds(self) -> None:
+        while any(self.queue.values()) or self.aggregates.is_pending:
             self._round()
+
+    def _queue_derivable(self) -> None:
+        """Rows that were suspended and still have derivations come back."""
+        for name, batches in self.put_back_from.items():
+            if batches:
+                table = self.backend.table(name)
+                back = table.with_flags(table.derivable(self.backend.concatenate(batches)), on=SUSPENDED, off=QUEUED)
+                table.change_flags(back, on=QUEUED)
+                self._note_queued(name, back)
+                self.put_back_from[name] = []
 
     def _round(self) -> None:
         self.stratum.rank += 1
         self.stratum.stats.rounds += 1
         self.rounds += 1
         self.stratum.guard.check(self.plan.relations, self.rounds, self.backend.tuples())
-        frontier = {name: self.backend.concatenate(batches) for name, batches in self.queue.items() if batches}
-        self.queue = {name: [] for name in self.queue}
+        frontier = self._frontier()
         for name, batch in frontier.items():
             table = self.backend.table(name)
             self.made[name].append(table.with_flags(batch, on=ADDED))
@@ -190,6 +276,34 @@ class _Epoch(Generic[Ids, Keys, Ranks]):
                 for keys, ranks in self.backend.run(plan, batch, self._seen_while_adding(plan)):
                     self._add(plan, keys, ranks)
             self.backend.table(name).change_flags(batch, off=BATCH)
+            for groups in self.aggregates.over(name):
+                groups.grow(name, batch)
+
+    def _frontier(self) -> dict[str, Ids]:
+        """The rows that become present next."""
+        if self.aggregates.is_pending:
+            with self.stratum.stats.phase("aggregate"):
+                self.aggregates.settle(not any(self.queue.values()), self._remove, self._propagate_lost, self._insert)
+            self._queue_derivable()
+        frontier = {name: self.backend.concatenate(batches) for name, batches in self.queue.items() if batches}
+        self.queue = {name: [] for name in self.queue}
+        if not self.plan.aggregates:
+            return frontier
+        for name, batches in frontier.items():
+            # A value that went may have taken away the only derivation of a row that was waiting.
+            table, batch = self.backend.table(name), self.backend.distinct(batches)
+            frontier[name] = self._ready(table, batch)
+            table.change_flags(batch, off=QUEUED)
+            self.suspended[name].append(self.backend.without(batch, frontier[name]))
+        return frontier
+
+    def _ready(self, table: Table[Ids, Keys, Ranks], batch: Ids) -> Ids:
+        """Rows that may become present: those that still have a derivation."""
+        return table.derivable(batch)
+
+    def _insert(self, name: str, rows: Keys) -> None:
+        """New rows of groups."""
+        self._note_queued(name, self.backend.table(name).add_supports(rows, self.backend.unranked(rows)))
 
     def _seen_while_adding(self, plan: DeltaPlan) -> Forbid:
         assert plan.scan is not None
@@ -229,6 +343,8 @@ class _Epoch(Generic[Ids, Keys, Ranks]):
         """
         if step.relation not in self.inputs:
             return 0
+        if self.is_settled:
+            return GONE
         negated = isinstance(step, Check) and not step.present
         assert plan.scan is not None
         if step.relation == plan.scan.relation and negated == plan.negated:
@@ -256,6 +372,7 @@ class _Epoch(Generic[Ids, Keys, Ranks]):
             guard = self.stratum.guard
             guard.rule, guard.sample = plan.rule, lambda: self.backend.decode(relation, queued)[-1]
             self._note_queued(relation, queued)
+            guard.derived(len(queued), self.backend.tuples)
 
     def _drop(self, plan: DeltaPlan, keys: Keys, ranks: Ranks) -> None:
         relation = plan.rule.head.relation
@@ -277,9 +394,16 @@ class _Epoch(Generic[Ids, Keys, Ranks]):
         changes = {}
         for name in self.plan.relations:
             table = self.backend.table(name)
-            went = table.with_flags(self.backend.concatenate(self.suspended[name]), on=SUSPENDED)
+            lost, added = self.backend.concatenate(self.suspended[name]), self.backend.concatenate(self.made[name])
+            if self.plan.aggregates:  # rows may have come and gone several times
+                lost, added = self.backend.distinct(lost), self.backend.distinct(added)
+                added = table.with_flags(added, on=ADDED, off=SUSPENDED)
+                passing = table.with_flags(lost, on=SUSPENDED | ADDED)
+                table.erase(passing)
+                lost = self.backend.without(lost, passing)
+            went = table.with_flags(lost, on=SUSPENDED)
+            self.stratum.stats.rederived += len(lost) - len(went)
             table.change_flags(went, on=GONE, off=SUSPENDED | HIDDEN)
-            added = self.backend.concatenate(self.made[name])
             if len(went) or len(added):
                 changes[name] = Delta(added, went)
         return changes

@@ -70,7 +70,13 @@ class Windows:
     def __init__(self, relations: Mapping[str, Relation]) -> None:
         self.clock = 0.0
         self.kept: dict[str, list[_Timed | _Counted]] = {}
+        self.extend(relations)
+
+    def extend(self, relations: Mapping[str, Relation]) -> None:
+        """Keeps time for relations that are new."""
         for name, relation in relations.items():
+            if name in self.kept:
+                continue
             kept: list[_Timed | _Counted] = []
             if relation.lifetime is not None:
                 kept.append(_Timed(relation.lifetime))
@@ -109,6 +115,9 @@ class Windows:
             else:
                 found = dict(each.times)
         return found
+
+    def forgets(self, relation: str) -> bool:
+        return relation in self.kept
 
     def advance(self, time: float | None) -> None:
         if time is not None:

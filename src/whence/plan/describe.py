@@ -15,6 +15,7 @@ from whence.plan.steps import (
     Compute,
     Constant,
     DeltaPlan,
+    Generate,
     Join,
     Operand,
     Scan,
@@ -35,19 +36,21 @@ def describe_plan(plan: Plan) -> str:
 
 def _stratum(number: int, stratum: StratumPlan, program: Program) -> Iterator[str]:
     names = ", ".join(stratum.relations)
-    if stratum.aggregate is not None:
-        yield f"stratum {number}: {names}, {_aggregate(stratum.aggregate)}"
-        return
     if not stratum.native:
         yield f"stratum {number}: {names}, evaluated anew when {' or '.join(stratum.inputs) or 'nothing'} changes"
         yield f"  because: {stratum.why_not_native}"
         return
     rules = {plan.rule.name: plan.rule for plan in (*stratum.statics, *stratum.deltas)}
+    if not rules and len(stratum.aggregates) == 1:
+        yield f"stratum {number}: {_aggregate(stratum.aggregates[0])}"
+        return
     if not rules:
         yield f"stratum {number}: {names}, from outside"
         return
     how = "recursive, by support counting with ranks" if stratum.recursive else "by counting derivations"
     yield f"stratum {number}: {names}, {how}"
+    for spec in stratum.aggregates:
+        yield f"  {_aggregate(spec)}"
     for rule in rules.values():
         place = program.source.place(rule.span)
         yield f"  rule {rule.name} ({place.file.name}:{place.line})"
@@ -57,8 +60,18 @@ def _stratum(number: int, stratum: StratumPlan, program: Program) -> Iterator[st
 
 
 def _aggregate(spec: AggregateSpec) -> str:
-    asked = "one group" if spec.context is None else f"a group for each row of {spec.context}"
-    return f"the {spec.op} of {spec.rows}: {asked}, aggregated again when its rows change"
+    if spec.context is not None:
+        asked = f"a group for each row of {spec.context}"
+    elif spec.key_columns:
+        asked = f"a group for each value of {_list_columns(spec.key_columns)}"
+    else:
+        asked = "one group"
+    of = "" if spec.value_column is None else f"column {spec.value_column} of "
+    return f"{spec.output}, the {spec.op} of {of}{spec.rows}: {asked}, aggregated again when its rows change"
+
+
+def _list_columns(columns: tuple[int, ...]) -> str:
+    return f"column{'s' if len(columns) > 1 else ''} {', '.join(str(column) for column in columns)}"
 
 
 def _delta(plan: DeltaPlan) -> Iterator[str]:
@@ -98,6 +111,8 @@ def _step(step: Step) -> str:
         case Build(target=target, parts=parts, branch=branch):
             name = "" if branch is None else f"${branch}"
             return f"${target} = {name}[{', '.join(_operand(part) for part in parts)}]"
+        case Generate(target=target, args=args):
+            return f"${target} = each of range({', '.join(_operand(arg) for arg in args)})"
         case TakeApart(source=source, parts=parts):
             return f"[{', '.join(f'${part}' for part in parts)}] = {_operand(source)}"
 

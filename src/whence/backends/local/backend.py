@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
 
-from whence.backends.local.arrays import Ids, Lines
-from whence.backends.local.assemble import BUFFER, Assembled, NotOnWords, assemble
+from whence.backends.local.arrays import Ids, Lines, distinct, without
+from whence.backends.local.assemble import Assembled, NotOnWords, Scratch, assemble
 from whence.backends.local.functors import apply_function, apply_functor, compare
-from whence.backends.local.groups import aggregate_groups
+from whence.backends.local.groups import LocalGroups
 from whence.backends.local.table import Table
 from whence.backends.local.words import Dictionary, Words
-from whence.engine.protocol import GONE, Forbid
+from whence.engine.protocol import ADDED, GONE, HIDDEN, QUEUED, SUSPENDED, Forbid
 from whence.lang.calls import FunctionError, checked_call
+from whence.lang.functors import solutions_of_range
 from whence.lang.program import Program
 from whence.lang.types import AdtKind, Kind, Tuple, Value, Variant
 from whence.plan.extract_aggregates import AggregateSpec
@@ -25,6 +27,7 @@ from whence.plan.steps import (
     Compare,
     Compute,
     DeltaPlan,
+    Generate,
     Join,
     Operand,
     Scan,
@@ -49,6 +52,11 @@ class Batch:
         self.size = size
         self.ranks: Ids = np.full(size, _UNRANKED, dtype=np.int32)
 
+    def copy(self) -> Batch:
+        other = Batch(0, 0)
+        other.columns, other.ranks, other.size = self.columns, self.ranks, self.size
+        return other
+
     def keep(self, picks: NDArray[np.int32] | NDArray[np.bool_] | NDArray[np.intp]) -> None:
         """Keeps (or repeats) the assignments picked."""
         self.columns = [None if column is None else column[picks] for column in self.columns]
@@ -60,15 +68,14 @@ class LocalBackend:
     """Tables in memory for the relations of one program."""
 
     def __init__(self, program: Program) -> None:
-        self.program = program
-        self.functions = program.functions
-        relations = program.relations
-        self.kinds = {name: [each.kind for each in relation.fields] for name, relation in relations.items()}
-        self.tables = {name: Table(relation.arity) for name, relation in relations.items()}
+        self.kinds: dict[str, list[Kind]] = {}
+        self.tables: dict[str, Table] = {}
         self.dictionary = Dictionary()
         self.assembled: dict[int, Assembled | None] = {}
+        self.buffers = Scratch()
         self.enumerated = 0
         self.warned: set[tuple[str, str]] = set()
+        self.extend(program)
 
     def table(self, relation: str) -> Table:
         return self.tables[relation]
@@ -77,8 +84,7 @@ class LocalBackend:
         return self.dictionary.encode_rows(rows, self.kinds[relation])
 
     def decode(self, relation: str, ids: Ids) -> list[Tuple]:
-        table = self.tables[relation]
-        return self.dictionary.decode_rows(table.lines[ids, : table.arity], self.kinds[relation])
+        return self.dictionary.decode_rows(self.tables[relation].keys(ids), self.kinds[relation])
 
     def decode_keys(self, relation: str, keys: Lines) -> list[Tuple]:
         return self.dictionary.decode_rows(keys, self.kinds[relation])
@@ -90,7 +96,9 @@ class LocalBackend:
     def have_flag(self, relation: str, keys: Lines, flag: int) -> list[bool]:
         table = self.tables[relation]
         found = table.find(keys)
-        return ((found >= 0) & ((table.small[found, -1] & flag) != 0)).tolist()  # type: ignore[no-any-return]
+        there = found >= 0
+        there[there] = (table.flags(found[there]) & flag) != 0
+        return there.tolist()  # type: ignore[no-any-return]
 
     def concatenate(self, batches: Sequence[Ids]) -> Ids:
         return np.concatenate(batches) if batches else np.empty(0, dtype=np.int32)
@@ -101,80 +109,109 @@ class LocalBackend:
     def tuples(self) -> int:
         return sum(len(table) for table in self.tables.values())
 
+    # -- programs that change
+
+    def extend(self, program: Program) -> None:
+        """Makes room for the relations of another program, beside those that are there."""
+        self.program = program
+        self.functions = program.functions
+        for name, relation in program.relations.items():
+            self.kinds[name] = [each.kind for each in relation.fields]
+            if name not in self.tables:
+                self.tables[name] = Table(relation.arity)
+        self.assembled.clear()  # it names plans and tables by identity
+
+    def forget(self, relations: Iterable[str]) -> None:
+        for name in relations:
+            del self.kinds[name], self.tables[name]
+        self.assembled.clear()
+
+    def scratch(self) -> LocalBackend:
+        """Empty tables for the same program, in which values are the same words."""
+        other = LocalBackend(self.program)
+        other.dictionary, other.warned = self.dictionary, self.warned
+        return other
+
+    def rows(self, relation: str, *, having: int = 0, without: int = 0) -> Lines:
+        table = self.tables[relation]
+        return table.keys(table.with_flags(table.ids(without), on=having))
+
+    def take_over(self, relation: str, other: LocalBackend) -> tuple[Ids, Ids]:
+        """Puts the table of another backend into the place of this one's, and flags what came and what went.
+
+        Rows that went stay in it, like those of any epoch.
+        """
+        self.enumerated += other.enumerated
+        other.enumerated = 0
+        before, after = self.rows(relation), other.tables[relation]
+        kept = after.find(before)
+        after.change_flags(kept[kept >= 0], off=ADDED)
+        added = after.with_flags(after.ids(), on=ADDED)
+        went = np.ascontiguousarray(before[kept < 0])
+        gone = after.add_supports(went, self.unranked(went))
+        after.change_flags(gone, on=GONE, off=ADDED | SUSPENDED | QUEUED | HIDDEN)
+        self.tables[relation] = after
+        return added, gone
+
     # -- aggregates
 
-    def group_keys(self, spec: AggregateSpec, changed: Mapping[str, tuple[Ids, Ids]], *, first: bool) -> Lines:
-        keys = [self.tables[name].lines[ids, : spec.keys] for name, both in changed.items() for ids in both]
-        if first and spec.context is None:
-            keys.append(np.zeros((1, 0), dtype=np.int64))
-        found: Lines = np.concatenate(keys) if keys else np.empty((0, spec.keys), dtype=np.int64)
-        if spec.keys == 0:
-            return found[:1]
-        return np.ascontiguousarray(np.unique(found, axis=0))
+    def groups(self, spec: AggregateSpec) -> LocalGroups:
+        return LocalGroups(spec, self.program, self.tables, self.dictionary)
 
-    def under_keys(self, relation: str, keys: Lines) -> Ids:
-        table = self.tables[relation]
-        return table.index(tuple(range(keys.shape[1]))).probe(keys, table.small, 0)[1]
-
-    def aggregate(self, spec: AggregateSpec, keys: Lines) -> Lines:
-        """The rows of the groups as they are after the epoch, for keys that are asked for."""
-        if spec.context is not None:
-            keys = keys[self.tables[spec.context].find(keys, GONE) >= 0]
-        rows = self.tables[spec.rows]
-        groups, matches = rows.index(tuple(range(spec.keys))).probe(keys, rows.small, GONE)
-        values = None if spec.value_kind is None else rows.column(matches, rows.arity - 1)
-        words, defined = aggregate_groups(spec, groups, values, len(keys), self.dictionary)
-        lines: Lines = np.empty((len(keys), spec.keys + 1), dtype=np.int64)
-        lines[:, : spec.keys], lines[:, spec.keys] = keys, words
-        return lines[defined]
+    def distinct(self, ids: Ids) -> Ids:
+        return distinct(ids)
 
     def without(self, ids: Ids, others: Ids) -> Ids:
-        return ids[~np.isin(ids, others)]
+        return without(ids, others)
 
     # -- plans
 
     def run(self, plan: DeltaPlan, ids: Ids | None, forbid: Forbid) -> Iterator[tuple[Lines, Ids]]:
         """The heads of the derivations that a plan finds from changed rows, and the highest rank each of them uses."""
         if ids is None or plan.scan is None:
-            yield self._finish(plan, Batch(plan.slots, 1), forbid)
+            yield from self._heads(plan, Batch(plan.slots, 1), forbid)
             return
         assembled = self._assembled(plan)
         if assembled is not None:
             assembled.start(forbid)
-            is_full = True
-            while is_full:
-                heads, ranks = assembled.next_heads(assembled.addresses(), ids)
-                is_full = len(heads) == BUFFER
+            while not assembled.is_done:
+                heads, ranks = assembled.next_heads(ids)
                 self.enumerated += len(heads)
                 if len(heads):
                     yield heads, ranks
             return
         for start in range(0, len(ids), PORTION):
             batch = self._scan(plan, plan.scan, ids[start : start + PORTION])
-            yield self._finish(plan, batch, forbid)
+            yield from self._heads(plan, batch, forbid)
 
     def _assembled(self, plan: DeltaPlan) -> Assembled | None:
         """The plan's instructions, or None if it needs values."""
         if id(plan) not in self.assembled:
             try:
                 self.assembled[id(plan)] = assemble(
-                    plan, self.tables, lambda each: self.dictionary.encode(each.value, each.kind)
+                    plan, self.tables, lambda each: self.dictionary.encode(each.value, each.kind), self.buffers
                 )
             except NotOnWords:
                 self.assembled[id(plan)] = None
         return self.assembled[id(plan)]
 
-    def _finish(self, plan: DeltaPlan, batch: Batch, forbid: Forbid) -> tuple[Lines, Ids]:
-        for step in plan.steps:
+    def _heads(self, plan: DeltaPlan, batch: Batch, forbid: Forbid, done: int = 0) -> Iterator[tuple[Lines, Ids]]:
+        """The heads of what becomes of a batch in the steps that are left."""
+        for at, step in enumerate(plan.steps[done:], done):
             if batch.size == 0:
-                break
+                return
+            if isinstance(step, Generate):
+                for portion in self._generate(step, batch):
+                    yield from self._heads(plan, portion, forbid, at + 1)
+                return
             self._step(plan, step, batch, forbid)
+        if batch.size == 0:
+            return
         heads: Lines = np.empty((batch.size, len(plan.head)), dtype=np.int64)
-        if batch.size:
-            for at, operand in enumerate(plan.head):
-                heads[:, at] = self._operand(operand, batch)
+        for at, operand in enumerate(plan.head):
+            heads[:, at] = self._operand(operand, batch)
         self.enumerated += batch.size
-        return heads, batch.ranks
+        yield heads, batch.ranks
 
     def _scan(self, plan: DeltaPlan, scan: Scan, ids: Ids) -> Batch:
         table = self.tables[scan.relation]
@@ -222,7 +259,7 @@ class LocalBackend:
         table = self.tables[step.relation]
         if step.key:
             index = table.index(tuple(column for column, _ in step.key))
-            picks, matches = index.probe(self._lines([operand for _, operand in step.key], batch), table.small, forbid)
+            picks, matches = index.probe(self._lines([operand for _, operand in step.key], batch), forbid)
         else:
             every = table.ids(forbid)
             picks = np.repeat(np.arange(batch.size, dtype=np.int32), len(every))
@@ -245,6 +282,28 @@ class LocalBackend:
             found = found[mask]
         if step.present and step.recursive:
             batch.ranks = np.maximum(batch.ranks, table.ranks(found))
+
+    def _generate(self, step: Generate, batch: Batch) -> Iterator[Batch]:
+        """In portions, since a range may be longer than anything that fits into memory."""
+        columns = [self.dictionary.decode_column(self._column(arg, batch), step.kind) for arg in step.args]
+        picks: list[int] = []
+        values: list[Value] = []
+        for at, bounds in enumerate(zip(*columns, strict=True)):
+            solutions = iter(solutions_of_range(*bounds))
+            while found := list(islice(solutions, PORTION)):
+                picks += [at] * len(found)
+                values += found
+                if len(values) >= PORTION:
+                    yield self._generated(step, batch, picks, values)
+                    picks, values = [], []
+        if values:
+            yield self._generated(step, batch, picks, values)
+
+    def _generated(self, step: Generate, batch: Batch, picks: list[int], values: list[Value]) -> Batch:
+        portion = batch.copy()
+        portion.keep(np.array(picks, dtype=np.intp))
+        portion.columns[step.target] = self.dictionary.encode_column(values, step.kind)
+        return portion
 
     def _build(self, step: Build, batch: Batch) -> None:
         decoded = [

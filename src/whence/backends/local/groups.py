@@ -2,15 +2,118 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
-from whence.backends.local.arrays import Ids
+from whence.backends.local.arrays import Ids, Lines, distinct_lines, without
+from whence.backends.local.table import Table
 from whence.backends.local.words import Dictionary, Words
 from whence.lang.aggregates import combine
+from whence.lang.calls import FunctionError
 from whence.lang.functors import Undefined
+from whence.lang.program import Program
 from whence.lang.types import NUMBER, SYMBOL, UNSIGNED, Value
 from whence.plan.extract_aggregates import AggregateSpec
+
+
+@dataclass
+class LocalGroups:
+    """The groups of one aggregate: keys are lines of their own."""
+
+    spec: AggregateSpec
+    program: Program
+    tables: dict[str, Table]
+    dictionary: Dictionary
+
+    def keys_of(self, relation: str, ids: Ids) -> Lines:
+        spec = self.spec
+        columns = spec.output_keys
+        if relation == spec.rows:
+            columns = spec.key_columns
+        elif relation == spec.context:
+            columns = tuple(range(len(columns)))
+        return self.merge([self.tables[relation].part(ids, columns)])
+
+    def the_only_key(self) -> Lines:
+        return np.zeros((1, 0), dtype=np.int64)
+
+    def merge(self, batches: Sequence[Lines]) -> Lines:
+        return distinct_lines(np.concatenate(batches))
+
+    def improved(self, ids: Ids, absent: int) -> Lines:
+        """Of the groups that rows have come to, those that they may change."""
+        spec, rows, table = self.spec, self.tables[self.spec.rows], self.tables[self.spec.output]
+        keys = rows.part(ids, spec.key_columns)
+        if spec.op in ("min", "max") and spec.value_kind == NUMBER and spec.value_column is not None:
+            picks, best = self._rows_of(keys, absent)
+            values, bests = rows.column(ids, spec.value_column)[picks], table.column(best, spec.output_value)
+            may_change = np.ones(len(ids), dtype=np.bool_)
+            may_change[picks] = values < bests if spec.op == "min" else values > bests
+            keys = keys[may_change]
+        return distinct_lines(keys)
+
+    def without_rows(self, keys: Lines, absent: int) -> Lines:
+        has_row = np.zeros(len(keys), dtype=np.bool_)
+        has_row[self._rows_of(keys, absent)[0]] = True
+        return keys[~has_row]
+
+    def regroup(self, keys: Lines, forbid: Mapping[str, int], absent: int) -> tuple[Lines, Lines]:
+        table = self.tables[self.spec.output]
+        _, before = self._rows_of(keys, absent)
+        after = self._aggregated(keys, forbid)
+        stay = table.find(after, absent)
+        return table.keys(without(before, stay)), after[stay < 0]
+
+    def unsupported(self, keys: Lines, forbid: Mapping[str, int], absent: int, recursive: tuple[str, ...]) -> Lines:
+        table = self.tables[self.spec.output]
+        picks, before = self._rows_of(keys, absent)
+        after = self._aggregated(keys[picks], forbid, table.ranks(before), recursive)
+        return table.keys(without(before, table.find(after)))
+
+    def _rows_of(self, keys: Lines, absent: int) -> tuple[Ids, Ids]:
+        """The output's rows: which of the keys, and the row."""
+        table = self.tables[self.spec.output]
+        return table.index(self.spec.output_keys).probe(keys, absent)
+
+    def _aggregated(
+        self, keys: Lines, forbid: Mapping[str, int], below: Ids | None = None, recursive: tuple[str, ...] = ()
+    ) -> Lines:
+        """The rows that groups aggregate to; of recursive relations, only rows of a rank below the group's own."""
+        spec = self.spec
+        if spec.context is not None:
+            context = self.tables[spec.context]
+            found = context.find(keys, forbid[spec.context])
+            asked = np.flatnonzero(found >= 0)
+            if below is not None and spec.context in recursive:
+                asked = asked[context.ranks(found[asked]) < below[asked]]
+            keys = keys[asked]
+            below = None if below is None else below[asked]
+        rows = self.tables[spec.rows]
+        groups, matches = rows.index(spec.key_columns).probe(keys, forbid[spec.rows])
+        if below is not None and spec.rows in recursive:
+            lower = rows.ranks(matches) < below[groups]
+            groups, matches = groups[lower], matches[lower]
+        values = None if spec.value_column is None else rows.column(matches, spec.value_column)
+        if spec.op == "sum" and spec.recursive and values is not None:
+            self._refuse_negative(values)
+        words, defined = aggregate_groups(spec, groups, values, len(keys), self.dictionary)
+        lines: Lines = np.empty((len(keys), len(spec.output_keys) + 1), dtype=np.int64)
+        for at, column in enumerate(spec.output_keys):
+            lines[:, column] = keys[:, at]
+        lines[:, spec.output_value] = words
+        return lines[defined]
+
+    def _refuse_negative(self, values: Words) -> None:
+        assert self.spec.value_kind is not None
+        if any(value < 0 for value in self.dictionary.decode_column(values, self.spec.value_kind)):  # type: ignore[operator]
+            place = self.program.source.place(self.spec.span)
+            raise FunctionError(
+                f"{place.file.name}:{place.line}: rule {self.spec.rule}: a sum inside recursion met a negative value; "
+                "such a sum can fall as the recursion goes on and has no well-defined result"
+            )
 
 
 def aggregate_groups(
@@ -19,9 +122,9 @@ def aggregate_groups(
     """For each of `count` groups its aggregate, and whether it has one. `groups` says which group each value is in, in order."""
     op, value_kind, kind = spec.op, spec.value_kind, spec.kind
     sizes = np.bincount(groups, minlength=count)
+    defined = np.ones(count, dtype=np.bool_) if spec.has_empty_groups else sizes > 0
     if values is None or value_kind is None:
-        return dictionary.encode_column(sizes.tolist(), kind), np.ones(count, dtype=np.bool_)
-    defined = np.ones(count, dtype=np.bool_) if op == "sum" else sizes > 0
+        return dictionary.encode_column(sizes.tolist(), kind), defined
     if value_kind == NUMBER and op in ("sum", "min", "max"):
         return _reduce(op, values, sizes), defined
     if value_kind == UNSIGNED and op in ("sum", "min", "max"):

@@ -42,6 +42,18 @@ class Dictionary:
             return int(np.float64(value + 0.0).view(np.int64))  # type: ignore[operator]
         return self.number(value)
 
+    def find(self, value: object, kind: Kind) -> int | None:
+        """The word of a value that may be of any kind; None if no row can hold it."""
+        if kind in (NUMBER, UNSIGNED):
+            low, high = (-1 << 63, 1 << 63) if kind == NUMBER else (0, 1 << 64)
+            return self.encode(value, kind) if isinstance(value, int) and low <= value < high else None
+        if kind == FLOAT:
+            return self.encode(float(value), kind) if isinstance(value, int | float) else None
+        try:
+            return self.numbers.get(value)  # type: ignore[call-overload,no-any-return]
+        except TypeError:  # values have a hash
+            return None
+
     # -- columns
 
     def encode_column(self, values: Sequence[Value], kind: Kind) -> Words:
