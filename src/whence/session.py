@@ -321,16 +321,6 @@ class Session:
             "bytes": {name: table.nbytes for name, table in self._backend.tables.items()},
         }
 
-    @property
-    def rounds(self) -> int:
-        """The rounds of recursion so far."""
-        return self._maintainer.stats.rounds
-
-    @property
-    def nbytes(self) -> int:
-        """What the tables and their indexes take."""
-        return sum(table.nbytes for table in self._backend.tables.values())
-
     def relation(self, name: str) -> View:
         """The tuples of a relation, in no particular order: to iterate over, or as an Arrow table or a pandas DataFrame."""
         if name not in self.program.relations:

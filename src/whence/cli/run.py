@@ -37,7 +37,7 @@ from whence.pipeline.records import Bury, cut_epochs
 from whence.pipeline.report import EpochReport
 from whence.pipeline.sinks import Sink
 from whence.pipeline.sinks.json_lines import JsonLines, JsonLinesSink
-from whence.pipeline.store import RETAIN, SNAPSHOT_EVERY, Store
+from whence.pipeline.store import RETAIN, SNAPSHOT_EVERY, Store, output_names
 
 STDOUT = Path("-")
 _FACTS_HELP = "Start from the files of .input that are here; without it, inputs start empty."
@@ -137,6 +137,7 @@ def run(
             started = time.perf_counter()
             keeper = Keeper(
                 loaded,
+                wanted=output_names(loaded),
                 store=store,
                 sinks=[sink],
                 facts=given,
