@@ -11,9 +11,15 @@ from pyspark.sql import SparkSession
 
 from whence.backends.spark.session import QUIET
 
-# How long an example takes says more about what else the machine does than about the code.
+# How long something takes says more about what else the machine does than about the code.
 settings.register_profile("whence", deadline=None)
 settings.load_profile("whence")
+
+
+@pytest.fixture(autouse=True)
+def no_progress(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("whence.cli.progress.PATIENCE", 600.0)
+
 
 # A session that lives for a minute and meets a few rows at a time is done before Java's best compiler has warmed up.
 JAVA = f"{QUIET} -XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
