@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, TypedDict
 
@@ -26,7 +26,7 @@ from whence.view import View
 class Strategy(NamedTuple):
     """How views are kept up to date: how a program is planned, and how strata with delta plans are maintained."""
 
-    compile: Callable[[Program, Iterable[str] | None], Plan]
+    compile: Callable[[Program, Iterable[str] | None, Mapping[str, int]], Plan]
     native: type[SupportStratum[Ids, Lines, Ids]]
 
 
@@ -127,7 +127,8 @@ class Session:
         self._wanted = None if wanted is None else frozenset(wanted)
         if unknown := (self._wanted or frozenset()) - program.relations.keys():
             raise ValueError(f"there is no relation {min(unknown)}; there are {', '.join(program.relations)}")
-        self.plan = STRATEGIES[strategy].compile(program, self._wanted)
+        sizes = {name: len(rows) for name, rows in (facts or {}).items() if isinstance(rows, Sized)}
+        self.plan = STRATEGIES[strategy].compile(program, self._wanted, sizes)
         self.program = program
         self.windows = Windows(program.relations)
         self._base = frozenset(program.base_relations)
@@ -272,7 +273,8 @@ class Session:
             outputs = {transfer.relation for transfer in program.transfers_of("output")}
             wanted |= outputs - self.program.relations.keys()
             kept = wanted & program.relations.keys() | base.difference(program.base_relations)
-        plan = STRATEGIES[self.strategy].compile(program, kept)
+        sizes = {name: len(table) for name, table in self._backend.tables.items()}
+        plan = STRATEGIES[self.strategy].compile(program, kept, sizes)
         stats = self._maintainer.stats.copy()
         changes = revise(self._maintainer, plan)
         self.program, self.plan, self._wanted = program, plan, wanted

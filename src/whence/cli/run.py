@@ -32,6 +32,7 @@ from whence.io import updates as records
 from whence.lang.program import Program, Transfer
 from whence.lang.transfers import read_options
 from whence.lang.types import Tuple
+from whence.plan import UnsuitableStrategy
 
 if TYPE_CHECKING:
     from whence.session import SessionStats
@@ -43,6 +44,8 @@ _REMEMBERED = 100_000  # times of epochs: a run of months must not grow
 
 class Strategy(StrEnum):
     SUPPORT = "support"
+    COUNTING = "counting"
+    DRED = "dred"
     RECOMPUTE = "recompute"
 
 
@@ -105,10 +108,15 @@ def run(
             progress.text = "evaluating the initial state"
             limits = reference.Limits(max_tuples=max_tuples, timeout=timeout)
             started = time.perf_counter()
-            session = whence.Session(loaded, wanted=wanted_of(loaded), strategy=strategy, limits=limits)
+            try:
+                session = whence.Session(
+                    loaded, facts=given, wanted=wanted_of(loaded), strategy=strategy, limits=limits
+                )
+            except UnsuitableStrategy as error:
+                raise typer.BadParameter(str(error), param_hint="--strategy") from None
             with _sink(changes) as sink:
                 views = _Views(session, sink, changes, epoch_size)
-                views.start(given, since=started)
+                views.start(since=started)
                 name = "<stdin>" if updates == STDIN else str(updates)
                 lines = records.read_lines(source, name, follow=follow, stopped=interrupt.is_set)
                 bury = _refusing(name) if strict else letters.add
@@ -143,9 +151,8 @@ class _Views:
         names = dict.fromkeys(transfer.relation for transfer in self.session.program.transfers_of("output"))
         self.outputs = [self.session.program.relations[name] for name in names]
 
-    def start(self, given: Mapping[str, set[Tuple]], since: float) -> None:
+    def start(self, since: float) -> None:
         """Epoch 0: the program's own facts and those given."""
-        self.session.apply(("+", name, row) for name, rows in given.items() for row in rows)
         self.total += time.perf_counter() - since
         self._write({}, {each.name: list(self.session.relation(each.name)) for each in self.outputs})
 
