@@ -151,9 +151,8 @@ class Session:
                 for row in rows:
                     if len(row) != arity:
                         self._check(Update("+", name, row))
-            passing = [
-                Update("+", name, row) for name in insertions for row in insertions[name] if self.windows.forgets(name)
-            ]
+            forgotten = [name for name in insertions if self.windows.forgets(name)]
+            passing = [Update("+", name, row) for name in forgotten for row in insertions[name]]
             for name, kept in self._collect(passing, None)[0].items():
                 insertions[name] = [row for row, stays in kept.items() if stays]
         self._maintainer.settle(self._maintainer.apply({}, insertions))

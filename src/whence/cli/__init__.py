@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 import whence
-from whence.cli.check import check
-from whence.cli.evaluate import evaluate
-from whence.cli.explain_plan import explain_plan
-from whence.cli.run import run
+from whence.cli.lazy import LazyCommand
 
 EXAMPLES = """
 **Examples**
@@ -22,8 +20,36 @@ EXAMPLES = """
 - `whence --install-completion` makes the tab key complete commands and options.
 """
 
+PROGRAMS = "Programs"
+COMMANDS = (
+    LazyCommand("check", "whence.cli.check:check", "Report everything that is wrong with a program.", PROGRAMS),
+    LazyCommand(
+        "eval", "whence.cli.evaluate:evaluate", "Evaluate a program: read its inputs, write its outputs.", PROGRAMS
+    ),
+    LazyCommand(
+        "explain-plan",
+        "whence.cli.explain_plan:explain_plan",
+        "Show how a program's views are kept up to date.",
+        PROGRAMS,
+    ),
+    LazyCommand(
+        "run",
+        "whence.cli.run:run",
+        "Keep the views of a program current under updates, and say what changes.",
+        PROGRAMS,
+    ),
+)
+
+
+class _Commands(TyperGroup):
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        self.commands.update((str(each.name), each) for each in COMMANDS)
+
+
 app = typer.Typer(
     name="whence",
+    cls=_Commands,
     help="Evaluate recursive views, written in Datalog (Souffle's dialect) or SQL.",
     epilog=EXAMPLES,
     no_args_is_help=True,
@@ -31,10 +57,6 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
 )
-app.command("check", rich_help_panel="Programs")(check)
-app.command("eval", rich_help_panel="Programs")(evaluate)
-app.command("explain-plan", rich_help_panel="Programs")(explain_plan)
-app.command("run", rich_help_panel="Programs")(run)
 
 
 def _print_version(wanted: bool) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from whence.lang.order import order_body
+from whence.lang.order import is_bound, order_body
 from whence.lang.program import (
     Anything,
     Apply,
@@ -172,17 +172,7 @@ class _Builder:
         return self.count - 1
 
     def _is_bound(self, term: Term) -> bool:
-        match term:
-            case Var(name=name):
-                return name in self.slots
-            case Const():
-                return True
-            case Anything():
-                return False
-            case Apply(args=args) | Make(args=args):
-                return all(self._is_bound(arg) for arg in args)
-            case Cons(items=items, rest=rest):
-                return all(self._is_bound(part) for part in (*items, rest))
+        return is_bound(term, self.slots.keys())
 
     def _operand(self, term: Term) -> Operand:
         """A bound term's value, computed by steps of its own where need be."""
