@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sized
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -30,7 +30,7 @@ from whence.view import View
 class Strategy(NamedTuple):
     """How views are kept up to date: how a program is planned, and how strata with delta plans are maintained."""
 
-    compile: Callable[[Program, Iterable[str] | None], Plan]
+    compile: Callable[[Program, Iterable[str] | None, Mapping[str, int]], Plan]
     native: Native[Ids, Lines, Ids]
 
 
@@ -147,7 +147,8 @@ class Session:
         if unknown := (self._wanted or frozenset()) - program.relations.keys():
             raise ValueError(f"there is no relation {min(unknown)}; there are {', '.join(program.relations)}")
         self._recorded = frozenset(record)
-        self.plan = self._compile(program, self._wanted)
+        sizes = {name: len(rows) for name, rows in (facts or {}).items() if isinstance(rows, Sized)}
+        self.plan = self._compile(program, self._wanted, sizes)
         self.program = program
         self.windows = Windows(program.relations)
         self._base = frozenset(program.base_relations)
@@ -296,7 +297,8 @@ class Session:
             outputs = {transfer.relation for transfer in program.transfers_of("output")}
             wanted |= outputs - self.program.relations.keys()
             kept = wanted & program.relations.keys() | base.difference(program.base_relations)
-        plan = self._compile(program, kept)
+        sizes = {name: len(table) for name, table in self._backend.tables.items()}
+        plan = self._compile(program, kept, sizes)
         stats = self._maintainer.stats.copy()
         changes = revise(self._maintainer, plan)
         self.program, self.plan, self._wanted = program, plan, wanted
@@ -307,9 +309,9 @@ class Session:
         self._backend.forget(name for name in tuple(self._backend.tables) if name not in plan.program.relations)
         return result
 
-    def _compile(self, program: Program, wanted: frozenset[str] | None) -> Plan:
+    def _compile(self, program: Program, wanted: frozenset[str] | None, sizes: Mapping[str, int]) -> Plan:
         planned, self.recordings = record_derivations(program, self._recorded)
-        plan = STRATEGIES[self.strategy].compile(planned, wanted)
+        plan = STRATEGIES[self.strategy].compile(planned, wanted, sizes)
         _refuse_unrecordable(plan, self._recorded)
         return plan
 
