@@ -2,9 +2,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 from pyspark.sql import SparkSession
 
 from whence.pipeline.spark_session import start_spark
+
+# How long an example takes says more about what else the machine does than about the code.
+settings.register_profile("whence", deadline=None)
+settings.load_profile("whence")
 
 
 @pytest.fixture(scope="session")

@@ -230,7 +230,8 @@ def test_the_summary_counts_what_happened(whence: Whence) -> None:
     times = [
         rows.pop(f"{name}") for name in ("time in total", "median of an epoch", "p99 of an epoch", "max of an epoch")
     ]
-    assert all(text.endswith(" ms") for text in times)
+    assert all(text.endswith(" ms") for text in (*times, rows.pop("time by phase")))
+    assert rows.pop("memory of the views").endswith(" MB")
     assert rows == {
         "epochs": "2",
         "updates": "4",
@@ -238,6 +239,8 @@ def test_the_summary_counts_what_happened(whence: Whence) -> None:
         "dead letters": "1 in reach.dead.jsonl",
         "changes": "+3 -0",
         "tuples of reach": "3",
+        "derivations enumerated": "3",
+        "suspended, re-derived": "0, 0",
     }
 
 
@@ -249,6 +252,9 @@ def test_the_summary_is_json_for_scripts(whence: Whence) -> None:
     seconds = found.pop("seconds")
     assert isinstance(seconds, dict)
     assert list(seconds) == ["total", "median", "p99", "max"]
+    work = found.pop("work")
+    assert isinstance(work, dict)
+    assert (work["derivations"], work["suspended"], work["rederived"]) == (2, 2, 0)
     assert 0 < seconds["median"] <= seconds["p99"] <= seconds["max"] <= seconds["total"]
     assert found == {
         "epochs": 2,

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import typer
 
-from whence.cli.evaluate import reported_errors
+from whence.cli.evaluate import reported_errors, wanted_of
 from whence.cli.programs import FunctionsOption, ProgramArgument, load_program
 from whence.plan import compile_plan
 from whence.plan.describe import describe_plan
@@ -15,4 +15,5 @@ def explain_plan(program: ProgramArgument, *, functions: FunctionsOption = None)
     tests that find what follows, with the indexes they use. $0, $1, … are the values of variables.
     """
     with reported_errors():
-        typer.echo(describe_plan(compile_plan(load_program(program, functions))))
+        loaded = load_program(program, functions)
+        typer.echo(describe_plan(compile_plan(loaded, wanted_of(loaded))))

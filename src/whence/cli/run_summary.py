@@ -45,9 +45,7 @@ class Totals:
         return {"total": self.total, "median": median(times), "p99": p99, "max": self.slowest}
 
 
-def as_json(
-    totals: Totals, keeper: Keeper, letters: DeadLetterFile
-) -> dict[str, int | dict[str, int] | dict[str, float]]:
+def as_json(totals: Totals, keeper: Keeper, letters: DeadLetterFile) -> dict[str, object]:
     return {
         "epochs": keeper.epoch,
         "updates": totals.counts["updates"],
@@ -56,6 +54,7 @@ def as_json(
         "changes": {op: totals.counts[op] for op in "+-"},
         "seconds": totals.seconds(),
         "tuples": dict(keeper.sizes),
+        "work": keeper.session.stats(),
     }
 
 
@@ -70,4 +69,10 @@ def as_table(totals: Totals, keeper: Keeper, letters: DeadLetterFile) -> Table:
         table.add_row("time in total" if name == "total" else f"{name} of an epoch", f"{seconds * 1000:,.2f} ms")
     for name, size in keeper.sizes.items():
         table.add_row(f"tuples of {name}", f"{size:,}")
+    work = keeper.session.stats()
+    longest = sorted(work["seconds"].items(), key=lambda each: -each[1])[:3]
+    table.add_row("derivations enumerated", f"{work['derivations']:,}")
+    table.add_row("suspended, re-derived", f"{work['suspended']:,}, {work['rederived']:,}")
+    table.add_row("time by phase", ", ".join(f"{name} {spent * 1000:,.1f} ms" for name, spent in longest))
+    table.add_row("memory of the views", f"{sum(work['bytes'].values()) / 1e6:,.1f} MB")
     return table

@@ -10,6 +10,8 @@ from whence.lang.program import Program, Rule
 from whence.lang.types import Tuple
 from whence.reference.limits import Limits, OnRound, RunawayError, runaway
 
+_CHECKED_EVERY = 1 << 16
+
 
 @dataclass
 class Guard:
@@ -21,9 +23,17 @@ class Guard:
     started: float = field(default_factory=time.monotonic)
     rule: Rule | None = None
     sample: Callable[[], Tuple] | None = None
+    unchecked: int = 0
 
     def restart(self) -> None:
         self.started = time.monotonic()
+
+    def derived(self, count: int, tuples: Callable[[], int]) -> None:
+        """Looks at the limits now and then: a single round may derive without end."""
+        self.unchecked += count
+        if self.unchecked >= _CHECKED_EVERY:
+            self.unchecked = 0
+            self._check_limits(tuples())
 
     def check(self, relations: tuple[str, ...], round_number: int, tuples: int) -> None:
         if self.on_round is not None:
@@ -31,6 +41,10 @@ class Guard:
         limits = self.limits
         if limits.max_rounds is not None and round_number > limits.max_rounds:
             self._stop(f"after {limits.max_rounds} rounds")
+        self._check_limits(tuples)
+
+    def _check_limits(self, tuples: int) -> None:
+        limits = self.limits
         if limits.max_tuples is not None and tuples > limits.max_tuples:
             self._stop(f"at {tuples} tuples (limit {limits.max_tuples})")
         if limits.timeout is not None and time.monotonic() - self.started > limits.timeout:

@@ -2,33 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Generic
 
+from whence.engine.absorption import AbsorptionStratum
 from whence.engine.guard import Guard
 from whence.engine.protocol import ADDED, EXTERNAL, Backend, Ids, Keys, Ranks
 from whence.engine.recompute import RecomputedStratum
-from whence.engine.support import Delta, Stats, SupportStratum
+from whence.engine.stats import Stats
+from whence.engine.support import Delta, SupportStratum
+from whence.lang.program import Stratum
 from whence.lang.types import Tuple
 from whence.plan.compile import Plan
+from whence.plan.steps import StratumPlan
 from whence.reference.evaluate import StratumEvaluator
+
+NativeStratum = SupportStratum[Ids, Keys, Ranks] | AbsorptionStratum[Ids, Keys, Ranks]
+MaintainedStratum = NativeStratum[Ids, Keys, Ranks] | RecomputedStratum[Ids, Keys, Ranks]
+Native = Callable[[StratumPlan, Backend[Ids, Keys, Ranks], Guard, Stats], NativeStratum[Ids, Keys, Ranks]]
+
+
+def absorb(
+    plan: StratumPlan, backend: Backend[Ids, Keys, Ranks], guard: Guard, stats: Stats
+) -> NativeStratum[Ids, Keys, Ranks]:
+    """Maintains what rules derive by absorption. Base relations have nothing to absorb, aggregates no formulas."""
+    if plan.aggregates or not (plan.deltas or plan.statics):
+        return SupportStratum(plan, backend, guard, stats)
+    return AbsorptionStratum(plan, backend, guard, stats)
 
 
 class Maintainer(Generic[Ids, Keys, Ranks]):
-    """The views of one plan, kept exact."""
+    """The views of one plan, kept exact. `native` is how strata with delta plans are maintained."""
 
-    def __init__(self, plan: Plan, backend: Backend[Ids, Keys, Ranks], guard: Guard) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        backend: Backend[Ids, Keys, Ranks],
+        guard: Guard,
+        native: Native[Ids, Keys, Ranks] = SupportStratum,
+    ) -> None:
         self.plan = plan
+        self.native = native
         self.backend = backend
         self.guard = guard
+        self.stats = Stats()
         evaluator = StratumEvaluator(plan.program, guard.limits)
-        self.strata: list[SupportStratum[Ids, Keys, Ranks] | RecomputedStratum[Ids, Keys, Ranks]] = []
-        for stratum, each in zip(plan.program.strata, plan.strata, strict=True):
-            if each.native:
-                self.strata.append(SupportStratum(each, backend, guard))
-            else:
-                self.strata.append(RecomputedStratum(each, stratum, backend, evaluator))
+        self.strata = [
+            self.make(stratum, each, backend, evaluator)
+            for stratum, each in zip(plan.program.strata, plan.strata, strict=True)
+        ]
         self.started = False
+
+    def make(
+        self, stratum: Stratum, plan: StratumPlan, backend: Backend[Ids, Keys, Ranks], evaluator: StratumEvaluator
+    ) -> MaintainedStratum[Ids, Keys, Ranks]:
+        """A stratum that nothing is known of yet."""
+        if plan.native:
+            return self.native(plan, backend, self.guard, self.stats)
+        return RecomputedStratum(plan, stratum, backend, evaluator, self.stats)
 
     def apply(
         self, removals: Mapping[str, list[Tuple]], insertions: Mapping[str, list[Tuple]]
@@ -36,8 +67,9 @@ class Maintainer(Generic[Ids, Keys, Ranks]):
         """One epoch. What is taken out must be there from outside, and what is put in must not. `settle` ends it."""
         self.guard.restart()
         changes: dict[str, Delta[Ids]] = {}
-        removed = {name: self.backend.encode(name, rows) for name, rows in removals.items() if rows}
-        inserted = {name: self.backend.encode(name, rows) for name, rows in insertions.items() if rows}
+        with self.stats.phase("collect"):
+            removed = {name: self.backend.encode(name, rows) for name, rows in removals.items() if rows}
+            inserted = {name: self.backend.encode(name, rows) for name, rows in insertions.items() if rows}
         for stratum in self.strata:
             own = stratum.plan.relations
             out = {name: removed[name] for name in own if name in removed}
@@ -46,24 +78,24 @@ class Maintainer(Generic[Ids, Keys, Ranks]):
             if out or put or inputs or not self.started:
                 changes |= stratum.maintain(out, put, inputs, first=not self.started)
         self.started = True
+        self.stats.derivations = self.backend.enumerated
         return changes
 
     def settle(self, changes: Mapping[str, Delta[Ids]]) -> None:
         """Forgets the state before the epoch."""
-        for name, delta in changes.items():
-            table = self.backend.table(name)
-            table.change_flags(delta.added, off=ADDED)
-            table.erase(delta.gone)
+        with self.stats.phase("settle"):
+            for name, delta in changes.items():
+                table = self.backend.table(name)
+                table.change_flags(delta.added, off=ADDED)
+                table.erase(delta.gone)
 
     def is_external(self, name: str, keys: Keys) -> list[bool]:
         """For each row, whether it was put in from outside."""
         return self.backend.have_flag(name, keys, EXTERNAL)
 
-    @property
-    def stats(self) -> Stats:
-        total = Stats()
+    def support_of(self, name: str) -> SupportStratum[Ids, Keys, Ranks] | None:
+        """The stratum of a relation whose rows are kept by ranks."""
         for stratum in self.strata:
-            total.rounds += stratum.stats.rounds
-            total.suspended += stratum.stats.suspended
-            total.rederived += stratum.stats.rederived
-        return total
+            if type(stratum) is SupportStratum and name in stratum.plan.relations:
+                return stratum
+        return None

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from typing import Generic
 
 from whence.engine.protocol import ADDED, BATCH, EXTERNAL, GONE, HIDDEN, QUEUED, SUSPENDED, Backend, Ids, Keys, Ranks
-from whence.engine.support import Delta, Stats
+from whence.engine.stats import Stats
+from whence.engine.support import Delta
 from whence.lang.program import Stratum
 from whence.lang.types import Tuple
 from whence.plan.steps import StratumPlan
@@ -25,10 +26,21 @@ class RecomputedStratum(Generic[Ids, Keys, Ranks]):
     stratum: Stratum
     backend: Backend[Ids, Keys, Ranks]
     evaluator: StratumEvaluator
+    stats: Stats
     outside: dict[str, set[Tuple]] = field(default_factory=dict)
-    stats: Stats = field(default_factory=Stats)
 
     def maintain(
+        self,
+        removed: Mapping[str, Keys],
+        inserted: Mapping[str, Keys],
+        inputs: Mapping[str, Delta[Ids]],
+        *,
+        first: bool,
+    ) -> dict[str, Delta[Ids]]:
+        with self.stats.phase("recompute"):
+            return self._maintain(removed, inserted, inputs, first=first)
+
+    def _maintain(
         self,
         removed: Mapping[str, Keys],
         inserted: Mapping[str, Keys],
@@ -48,6 +60,7 @@ class RecomputedStratum(Generic[Ids, Keys, Ranks]):
         before = {name: self.evaluator.tables[name].rows for name in self.plan.relations}
         for name in self.plan.relations:
             self.evaluator.tables[name].replace(set(self.outside.get(name, ())))
+        self.evaluator.guard.restart()
         self.evaluator.evaluate(self.stratum)
         self.stats.rounds += 1
         return self._publish(before, removed, inserted)

@@ -19,8 +19,8 @@ after the batch and literals behind it the state before: each derivation is met 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Generic
 
 from whence.engine.aggregates import Aggregates
@@ -38,7 +38,9 @@ from whence.engine.protocol import (
     Ids,
     Keys,
     Ranks,
+    Table,
 )
+from whence.engine.stats import Stats
 from whence.plan.steps import Check, DeltaPlan, Join, StratumPlan
 
 
@@ -51,23 +53,15 @@ class Delta(Generic[Ids]):
 
 
 @dataclass
-class Stats:
-    """What an epoch did."""
-
-    rounds: int = 0
-    suspended: int = 0
-    rederived: int = 0
-
-
-@dataclass
 class SupportStratum(Generic[Ids, Keys, Ranks]):
-    """A stratum under maintenance. `rank` is the highest in use."""
+    """A stratum under maintenance. `rank` is the highest in use, `ranked_epochs` how many epochs gave out ranks."""
 
     plan: StratumPlan
     backend: Backend[Ids, Keys, Ranks]
     guard: Guard
+    stats: Stats
     rank: int = 0
-    stats: Stats = field(default_factory=Stats)
+    ranked_epochs: int = 0
 
     def maintain(
         self,
@@ -81,18 +75,52 @@ class SupportStratum(Generic[Ids, Keys, Ranks]):
 
         The first epoch also derives what needs no input.
         """
-        epoch = _Epoch(self, inputs)
+        epoch = self.begin(inputs)
         if not first:  # before the first epoch nothing was derived
-            for name, keys in removed.items():
-                epoch.take_out(name, keys)
+            with self.stats.phase("take away"):
+                for name, keys in removed.items():
+                    epoch.take_out(name, keys)
+                epoch.take_away()
+        with self.stats.phase("put back"):
+            for name, keys in inserted.items():
+                epoch.put_in(name, keys)
+            if first:
+                epoch.derive_statics()
+                epoch.aggregates.begin()
+            epoch.put_back()
+            self.ranked_epochs += epoch.rounds > 0
+            return epoch.finish()
+
+    def begin(self, inputs: Mapping[str, Delta[Ids]]) -> Epoch[Ids, Keys, Ranks]:
+        return Epoch(self, inputs)
+
+    def revise(
+        self,
+        plan: StratumPlan,
+        inputs: Mapping[str, Delta[Ids]],
+        dropped: Sequence[DeltaPlan],
+        added: Sequence[DeltaPlan],
+    ) -> dict[str, Delta[Ids]]:
+        """One epoch in which rules go and come, each given by one plan, and inputs change.
+
+        First the rules that stay are maintained without the derivations of those that go; then what those that come derive
+        from all there is by then is added.
+        """
+        new = {each.rule.name for each in added}
+        self.plan = replace(plan, deltas=tuple(each for each in plan.deltas if each.rule.name not in new))
+        epoch = self.begin(inputs)
+        with self.stats.phase("take away"):
+            for each in dropped:
+                epoch.drop_all(each)
             epoch.take_away()
-        for name, keys in inserted.items():
-            epoch.put_in(name, keys)
-        if first:
-            epoch.derive_statics()
-            epoch.aggregates.begin()
-        epoch.put_back()
-        return epoch.finish()
+        with self.stats.phase("put back"):
+            epoch.put_back()
+            self.plan = epoch.plan = plan
+            for each in added:
+                epoch.add_all(each)
+            epoch.run_rounds()
+            self.ranked_epochs += epoch.rounds > 0
+            return epoch.finish()
 
 
 def _now(_: Join | Check) -> int:
@@ -100,7 +128,9 @@ def _now(_: Join | Check) -> int:
     return GONE
 
 
-class _Epoch(Generic[Ids, Keys, Ranks]):
+class Epoch(Generic[Ids, Keys, Ranks]):
+    """One epoch of one stratum."""
+
     def __init__(self, stratum: SupportStratum[Ids, Keys, Ranks], inputs: Mapping[str, Delta[Ids]]) -> None:
         self.stratum = stratum
         self.backend = stratum.backend
@@ -134,6 +164,25 @@ class _Epoch(Generic[Ids, Keys, Ranks]):
         for plan in self.plan.statics:
             for keys, ranks in self.backend.run(plan, None, _now):
                 self._add(plan, keys, ranks)
+
+    # -- whole rules
+
+    def drop_all(self, plan: DeltaPlan) -> None:
+        """Takes away every derivation that a rule has from the rows that were there before the epoch."""
+        for keys, ranks in self._derive_all(plan, ADDED):
+            self._drop(plan, keys, ranks)
+
+    def add_all(self, plan: DeltaPlan) -> None:
+        """Adds every derivation that a rule has from the rows that are there now."""
+        for keys, ranks in self._derive_all(plan, GONE):
+            self._add(plan, keys, ranks)
+
+    def _derive_all(self, plan: DeltaPlan, outside: int) -> Iterator[tuple[Keys, Ranks]]:
+        def forbid(relation: str) -> int:
+            return HIDDEN if relation in self.members else outside
+
+        rows = None if plan.scan is None else self.backend.table(plan.scan.relation).ids(forbid(plan.scan.relation))
+        return self.backend.run(plan, rows, lambda step: forbid(step.relation))
 
     # -- take away
 
@@ -199,6 +248,9 @@ class _Epoch(Generic[Ids, Keys, Ranks]):
                 groups.touch(name, delta.gone)
         self.is_settled = True
         self._queue_derivable()
+        self.run_rounds()
+
+    def run_rounds(self) -> None:
         while any(self.queue.values()) or self.aggregates.is_pending:
             self._round()
 
@@ -228,24 +280,29 @@ class _Epoch(Generic[Ids, Keys, Ranks]):
                     self._add(plan, keys, ranks)
             self.backend.table(name).change_flags(batch, off=BATCH)
             for groups in self.aggregates.over(name):
-                groups.touch(name, batch)
+                groups.grow(name, batch)
 
     def _frontier(self) -> dict[str, Ids]:
         """The rows that become present next."""
         if self.aggregates.is_pending:
-            self.aggregates.settle(not any(self.queue.values()), self._remove, self._propagate_lost, self._insert)
+            with self.stratum.stats.phase("aggregate"):
+                self.aggregates.settle(not any(self.queue.values()), self._remove, self._propagate_lost, self._insert)
             self._queue_derivable()
         frontier = {name: self.backend.concatenate(batches) for name, batches in self.queue.items() if batches}
         self.queue = {name: [] for name in self.queue}
         if not self.plan.aggregates:
             return frontier
-        for name, batch in frontier.items():
+        for name, batches in frontier.items():
             # A value that went may have taken away the only derivation of a row that was waiting.
-            table = self.backend.table(name)
-            frontier[name] = table.derivable(batch)
+            table, batch = self.backend.table(name), self.backend.distinct(batches)
+            frontier[name] = self._ready(table, batch)
             table.change_flags(batch, off=QUEUED)
             self.suspended[name].append(self.backend.without(batch, frontier[name]))
         return frontier
+
+    def _ready(self, table: Table[Ids, Keys, Ranks], batch: Ids) -> Ids:
+        """Rows that may become present: those that still have a derivation."""
+        return table.derivable(batch)
 
     def _insert(self, name: str, rows: Keys) -> None:
         """New rows of groups."""
@@ -318,6 +375,7 @@ class _Epoch(Generic[Ids, Keys, Ranks]):
             guard = self.stratum.guard
             guard.rule, guard.sample = plan.rule, lambda: self.backend.decode(relation, queued)[-1]
             self._note_queued(relation, queued)
+            guard.derived(len(queued), self.backend.tuples)
 
     def _drop(self, plan: DeltaPlan, keys: Keys, ranks: Ranks) -> None:
         relation = plan.rule.head.relation
@@ -343,8 +401,11 @@ class _Epoch(Generic[Ids, Keys, Ranks]):
             if self.plan.aggregates:  # rows may have come and gone several times
                 lost, added = self.backend.distinct(lost), self.backend.distinct(added)
                 added = table.with_flags(added, on=ADDED, off=SUSPENDED)
-                table.erase(table.with_flags(lost, on=SUSPENDED | ADDED))
+                passing = table.with_flags(lost, on=SUSPENDED | ADDED)
+                table.erase(passing)
+                lost = self.backend.without(lost, passing)
             went = table.with_flags(lost, on=SUSPENDED)
+            self.stratum.stats.rederived += len(lost) - len(went)
             table.change_flags(went, on=GONE, off=SUSPENDED | HIDDEN)
             if len(went) or len(added):
                 changes[name] = Delta(added, went)

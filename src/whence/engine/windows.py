@@ -70,7 +70,13 @@ class Windows:
     def __init__(self, relations: Mapping[str, Relation]) -> None:
         self.clock = 0.0
         self.kept: dict[str, list[_Timed | _Counted]] = {}
+        self.extend(relations)
+
+    def extend(self, relations: Mapping[str, Relation]) -> None:
+        """Keeps time for relations that are new."""
         for name, relation in relations.items():
+            if name in self.kept:
+                continue
             kept: list[_Timed | _Counted] = []
             if relation.lifetime is not None:
                 kept.append(_Timed(relation.lifetime))
@@ -80,6 +86,9 @@ class Windows:
                 kept.append(_Counted(relation.window.rows, relation.window.by))
             if kept:
                 self.kept[name] = kept
+
+    def forgets(self, relation: str) -> bool:
+        return relation in self.kept
 
     def collect(
         self, updates: Iterable[tuple[str, str, Tuple, float | None]], now: float | None

@@ -179,8 +179,6 @@ def _tuple(value: Json, relation: Relation, types: Types) -> Tuple:
     except ValueError as error:
         signature = ", ".join(f"{each.name}: {each.type}" for each in relation.fields)
         raise ValueError(f"{relation.name}({signature}): {error}") from None
-    except OverflowError:
-        raise ValueError(f"{relation.name}: a number is too large for a float") from None
 
 
 def read_lines(

@@ -390,6 +390,9 @@ class TreeBuilder(Transformer[Token, tree.Module]):
     def branch_decl(self, items: list[Any]) -> tree.BranchDecl:
         return tree.BranchDecl(str(items[0]), items[1] or (), _span(items))
 
+    def qnames(self, items: list[Any]) -> tuple[str, ...]:
+        return tuple(str(item) for item in items)
+
     def names(self, items: list[Token]) -> tuple[Token, ...]:
         return tuple(items)
 

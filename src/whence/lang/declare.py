@@ -94,12 +94,13 @@ def declare(
 
 
 def declare_uses(module: tree.Module, declarations: Declarations, found: list[Diagnostic]) -> None:
-    """Windows, lifetimes and directives, which name relations that rules may have introduced."""
+    """Windows, lifetimes, directives and pragmas, which name relations that rules may have introduced."""
     for statement in module.statements:
         if isinstance(statement, tree.Directive):
             _directive(statement, declarations, found)
         elif isinstance(statement, tree.Window | tree.Lifetime):
             _window(statement, declarations, found)
+    _demand(module, declarations)
 
 
 @dataclass
@@ -339,6 +340,23 @@ def _directive(statement: tree.Directive, declarations: Declarations, found: lis
                 declarations.relations[name] = replace(relation, limit=int(limit))
         else:
             declarations.transfers.append(Transfer(statement.kind, name, params, statement.span))
+
+
+def _demand(module: tree.Module, declarations: Declarations) -> None:
+    """Which relations are derived on demand: those that a pragma or a qualifier names."""
+    asked, excluded = set(), set()
+    for statement in module.statements:
+        match statement:
+            case tree.Pragma(key="magic-transform", value=str(value)):
+                asked.update(value.split(","))
+            case tree.Pragma(key="magic-transform-exclude", value=str(value)):
+                excluded.update(value.split(","))
+            case tree.RelationDecl(names=names, qualifiers=qualifiers):
+                asked.update(names if "magic" in qualifiers else ())
+                excluded.update(names if "no_magic" in qualifiers else ())
+    for name, relation in declarations.relations.items():
+        if asked & {name, "*"} and not excluded & {name, "*"}:
+            declarations.relations[name] = replace(relation, on_demand=True)
 
 
 def _window(statement: tree.Window | tree.Lifetime, declarations: Declarations, found: list[Diagnostic]) -> None:

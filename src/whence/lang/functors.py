@@ -11,7 +11,7 @@ import hashlib
 import math
 import re
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 
@@ -235,7 +235,7 @@ def _last(items: tuple[Value, ...]) -> Value:
     return items[-1]
 
 
-def solutions_of_range(start: int | float, end: int | float, step: int | float | None = None) -> Iterator[int | float]:
+def solutions_of_range(start: float, end: float, step: float | None = None) -> Iterable[int | float]:
     """`range(start, end[, step])`: from start towards end, which is left out; without a step, by one towards it.
 
     As in Souffle, a step of 0 gives the start alone.
@@ -243,9 +243,13 @@ def solutions_of_range(start: int | float, end: int | float, step: int | float |
     if step is None:
         step = -1 if start > end else 1
     if step == 0:
-        if start != end:
-            yield start
-        return
+        return [] if start == end else [start]
+    if isinstance(start, int) and isinstance(end, int) and isinstance(step, int):
+        return range(start, end, step)
+    return _float_steps(start, end, step)
+
+
+def _float_steps(start: float, end: float, step: float) -> Iterator[float]:
     at, count = start, 0
     while (at < end) if step > 0 else (at > end):
         yield at
@@ -328,6 +332,8 @@ def implementation(functor: str, argument: Kind | None, result: Kind) -> Callabl
         return _REAL[functor]
     if functor in ("min", "max"):
         return min if functor == "min" else max
+    if functor == "as" and argument is not None and (reinterpret := cast(argument, result)) is not None:
+        return reinterpret
     return _NAMED[functor, str(argument)] if (functor, str(argument)) in _NAMED else _NAMED[functor, "any"]
 
 

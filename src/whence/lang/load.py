@@ -110,12 +110,14 @@ def check(
     functions: Functions,
     diagnostics: Diagnostics,
     lost_names: Set[str] = frozenset(),
+    *,
+    dropped: frozenset[tuple[str, Span]] = frozenset(),
 ) -> Program:
     """The checked program of a tree. All errors found so far and here are raised together."""
-    found, lost = diagnostics.found, set(lost_names)
+    found, lost, whole = diagnostics.found, set(lost_names), module
     module = expand_components(module, lost, found)
     declarations = declare(module, functions, lost, found)
-    flat = normalize(module, lost, found)
+    flat = [rule for rule in normalize(module, lost, found) if (rule.name, rule.span) not in dropped]
     _check_rule_names(flat, diagnostics)
     inference = Inference(declarations, functions, found)
     inference.introduce_relations(flat, module)
@@ -153,6 +155,8 @@ def check(
         tuple(declarations.transfers),
         functions,
         tuple(diagnostics.warnings),
+        whole,
+        dropped,
     )
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from whence.lang.diagnostics import Diagnostic
 from whence.lang.source import Source
-from whence.lang.tree import Span
+from whence.lang.tree import Module, Span
 from whence.lang.types import Field, Kind, Types, Value
 
 # -- terms ------------------------------------------------------------------------------------------------------------
@@ -163,7 +163,10 @@ class Window:
 
 @dataclass(frozen=True)
 class Relation:
-    """`location` is the column that places a tuple; `choices` are sets of key columns of which each value occurs once."""
+    """`location` is the column that places a tuple; `choices` are sets of key columns of which each value occurs once.
+
+    `on_demand` says that only the tuples need to be derived that others ask for (Souffle's magic sets).
+    """
 
     name: str
     fields: tuple[Field, ...]
@@ -174,6 +177,7 @@ class Relation:
     window: Window | None = None
     lifetime: float | None = None
     limit: int | None = None
+    on_demand: bool = False
 
     @property
     def arity(self) -> int:
@@ -207,7 +211,11 @@ class Transfer:
 
 @dataclass(frozen=True)
 class Program:
-    """`strata` come in evaluation order and hold every relation once; `functions` are the registered Python functions."""
+    """`strata` come in evaluation order and hold every relation once; `functions` are the registered Python functions.
+
+    `module` is the tree that the program was made from, and `dropped` names the rules of it, with their places, that have been
+    taken out since: what rules are added to and dropped from.
+    """
 
     source: Source = field(repr=False)
     types: Types
@@ -218,12 +226,20 @@ class Program:
     transfers: tuple[Transfer, ...]
     functions: Mapping[str, Callable[..., object]] = field(default_factory=dict, repr=False)
     warnings: tuple[Diagnostic, ...] = field(default=(), repr=False)
+    module: Module = field(default=Module(()), repr=False, compare=False)
+    dropped: frozenset[tuple[str, Span]] = frozenset()
 
     def rules_for(self, relation: str) -> Iterator[Rule]:
         return (rule for rule in self.rules if rule.head.relation == relation)
 
     def transfers_of(self, kind: str) -> Iterator[Transfer]:
         return (transfer for transfer in self.transfers if transfer.kind == kind)
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """The relations that are written or counted."""
+        shown = {transfer.relation for transfer in self.transfers if transfer.kind != "input"}
+        return tuple(name for name in self.relations if name in shown)
 
     @property
     def base_relations(self) -> tuple[str, ...]:

@@ -53,18 +53,20 @@ class Keeper:
         self.epoch = 0
         self.source: Position = {}
         if store is None or store.is_new:
-            self.session = Session(program, facts=facts, strategy=strategy, limits=limits)
+            self.session = Session(program, facts=facts, wanted=self.outputs, strategy=strategy, limits=limits)
             initial = self._shown(self.session.initial)
             if store is not None:
                 store.begin(Base.of(self.session), self.views())
             undelivered: Sequence[tuple[int, Changes]] = [(0, initial)]
         else:
             found = store.recover()
-            self.session = Session(program, facts=found.base.rows, strategy=strategy, limits=limits)
+            self.session = Session(
+                program, facts=found.base.rows, wanted=self.outputs, strategy=strategy, limits=limits
+            )
             self.session.windows = found.base.windows
             self.epoch, self.source = found.epoch, found.source
             undelivered = found.undelivered
-        self.sizes = Counter({name: sum(1 for _ in self.session.relation(name)) for name in self.outputs})
+        self.sizes = Counter({name: len(self.session.relation(name)) for name in self.outputs})
         for epoch, changes in undelivered:
             self._deliver(epoch, changes)
         self._metrics = None if store is None else MetricsFile(store.folder)

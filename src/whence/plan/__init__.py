@@ -1,5 +1,5 @@
 """Programs to plans."""
 
-from whence.plan.compile import Plan, compile_plan, compile_recomputation
+from whence.plan.compile import Plan, compile_counting, compile_plan, compile_recomputation, restrict
 
-__all__ = ["Plan", "compile_plan", "compile_recomputation"]
+__all__ = ["Plan", "compile_counting", "compile_plan", "compile_recomputation", "restrict"]

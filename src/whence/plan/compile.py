@@ -1,27 +1,25 @@
-"""A checked program to a plan: what is not needed dropped, wildcards out of negations, delta plans for every stratum."""
+"""A checked program to a plan: rewritten for what is wanted of it, then delta plans for every stratum."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
 from whence.lang.program import (
-    Anything,
     Apply,
     Atom,
-    Generator,
-    Literal,
-    Negation,
     Program,
     Relation,
     Rule,
     Stratum,
-    Term,
-    Var,
 )
 from whence.lang.tree import walk
 from whence.plan.delta_plans import delta_plans
 from whence.plan.extract_aggregates import AggregateSpec, extract_aggregates, is_extractable
+from whence.plan.magic import restrict_to_demand
+from whence.plan.needed import keep_needed
+from whence.plan.project_wildcards import project_wildcards
+from whence.plan.self_support import why_values_may_rest
 from whence.plan.steps import StratumPlan
 
 
@@ -32,19 +30,45 @@ class Plan:
     program: Program
     strata: tuple[StratumPlan, ...]
 
-    def is_helper(self, relation: str) -> bool:
-        return "!" in relation
+
+# Rewrites for the sake of the wanted relations, in this order. The others are gone after them, or incomplete.
+REWRITES: tuple[Callable[[Program, frozenset[str]], Program], ...] = (keep_needed, restrict_to_demand)
 
 
-def compile_plan(program: Program) -> Plan:
+def restrict(program: Program, wanted: Iterable[str] | None) -> Program:
+    """The program as far as it is needed for the wanted relations; all of it if None."""
+    if wanted is not None:
+        for rewrite in REWRITES:
+            program = rewrite(program, frozenset(wanted))
+    return program
+
+
+def compile_plan(program: Program, wanted: Iterable[str] | None = None) -> Plan:
     """A plan under which as much as can be is maintained."""
-    program, specs = extract_aggregates(program, frozenset(_maintained(program)))
-    program = project_wildcards(program)
-    return Plan(program, tuple(_plan_stratum(program, stratum, specs) for stratum in program.strata))
+    program = restrict(program, wanted)
+    reasons = dict(_reasons_to_recompute(program))
+    extracted, specs = extract_aggregates(program, frozenset(program.relations) - frozenset(reasons))
+    resting = dict(_resting_values(extracted, specs))
+    if resting:
+        reasons |= resting
+        extracted, specs = extract_aggregates(program, frozenset(program.relations) - frozenset(reasons))
+    planned = project_wildcards(extracted)
+    return Plan(planned, tuple(_plan_stratum(planned, stratum, specs, reasons) for stratum in planned.strata))
 
 
-def compile_recomputation(program: Program) -> Plan:
+def compile_counting(program: Program, wanted: Iterable[str] | None = None) -> Plan:
+    """A plan for counting derivations alone, which cannot tell rows that only support each other. Raises ValueError."""
+    plan = compile_plan(program, wanted)
+    for stratum in plan.strata:
+        if stratum.recursive:
+            names = ", ".join(name for name in stratum.relations if "!" not in name)
+            raise ValueError(f"counting does not maintain recursion ({names}): use the strategy support")
+    return plan
+
+
+def compile_recomputation(program: Program, wanted: Iterable[str] | None = None) -> Plan:
     """A plan under which every stratum is evaluated anew when one of its inputs changes."""
+    program = restrict(program, wanted)
     strata = []
     for stratum in program.strata:
         rules = [rule for rule in program.rules if rule.head.relation in stratum.relations]
@@ -55,79 +79,34 @@ def compile_recomputation(program: Program) -> Plan:
     return Plan(program, tuple(strata))
 
 
-def _maintained(program: Program) -> Iterator[str]:
-    """The relations of strata that are maintained, or would be without their aggregates."""
+def _reasons_to_recompute(program: Program) -> Iterator[tuple[str, str]]:
+    """Relations of strata that are evaluated anew when an input changes, and why."""
     for stratum in program.strata:
         rules = [rule for rule in program.rules if rule.head.relation in stratum.relations]
-        if not _why_not_native(program, stratum, rules):
-            yield from stratum.relations
+        reason = _why_not_native(program, stratum, rules)
+        if reason:
+            yield from ((name, reason) for name in stratum.relations)
 
 
-def project_wildcards(program: Program) -> Program:
-    """Gives atoms that only ask whether some row is there a relation of their own that holds the columns that matter.
-
-    These are negated atoms with wildcards, and positive ones with nothing else. `!e(_, x)` asks whether any row has x: the
-    helper relation counts them, so that a change is seen when the first comes and when the last goes, and a rule with
-    `e(_, _)` does not have as many derivations as e has rows.
-    """
-    stratum_of = {name: stratum.relations for stratum in program.strata for name in stratum.relations}
-    projection = _Projection(dict(program.relations))
-    rules = []
-    for rule in program.rules:
-        body: list[Literal] = []
-        for literal in rule.body:
-            match literal:
-                case Negation(atom=atom) if any(isinstance(arg, Anything) for arg in atom.args):
-                    body.append(Negation(projection.of(atom), literal.span))
-                case Atom(relation=relation, args=args) if (
-                    _asks_nothing(args) and relation not in stratum_of[rule.head.relation]
-                ):
-                    body.append(projection.of(literal))
-                case _:
-                    body.append(literal)
-        rules.append(replace(rule, body=tuple(body)))
-    strata: list[Stratum] = []
+def _resting_values(program: Program, specs: Mapping[str, AggregateSpec]) -> Iterator[tuple[str, str]]:
+    """The same, found once aggregates are relations."""
     for stratum in program.strata:
-        strata.append(stratum)
-        strata += [Stratum((name,)) for name, (source, _) in projection.made.items() if source in stratum.relations]
-    rules += [rule for _, rule in projection.made.values()]
-    return replace(program, relations=projection.relations, rules=tuple(rules), strata=tuple(strata))
+        own = [specs[name] for name in stratum.relations if name in specs and specs[name].recursive]
+        rules = [rule for rule in program.rules if rule.head.relation in stratum.relations]
+        reason = why_values_may_rest(rules, own) if own else ""
+        if reason:
+            yield from ((name, reason) for name in stratum.relations)
 
 
-def _asks_nothing(args: tuple[Term, ...]) -> bool:
-    return bool(args) and all(isinstance(arg, Anything) for arg in args)
-
-
-class _Projection:
-    """Relations that hold some columns of others, made as they are asked for: name to source and rule."""
-
-    def __init__(self, relations: dict[str, Relation]) -> None:
-        self.relations = relations
-        self.made: dict[str, tuple[str, Rule]] = {}
-
-    def of(self, atom: Atom) -> Atom:
-        kept = [at for at, arg in enumerate(atom.args) if not isinstance(arg, Anything)]
-        name = f"{atom.relation}!{','.join(str(at) for at in kept)}"
-        if name not in self.made:
-            fields = self.relations[atom.relation].fields
-            variables = [Var(f"c{at}", each.kind) for at, each in enumerate(fields)]
-            args = tuple(each if at in kept else Anything(each.kind) for at, each in enumerate(variables))
-            head = Atom(name, tuple(variables[at] for at in kept), atom.span)
-            self.relations[name] = Relation(name, tuple(fields[at] for at in kept), atom.span)
-            self.made[name] = (
-                atom.relation,
-                Rule(f"{name}#1", head, (Atom(atom.relation, args, atom.span),), atom.span),
-            )
-        return Atom(name, tuple(atom.args[at] for at in kept), atom.span)
-
-
-def _plan_stratum(program: Program, stratum: Stratum, specs: Mapping[str, AggregateSpec]) -> StratumPlan:
+def _plan_stratum(
+    program: Program, stratum: Stratum, specs: Mapping[str, AggregateSpec], reasons: Mapping[str, str]
+) -> StratumPlan:
     members = frozenset(stratum.relations)
     rules = [rule for rule in program.rules if rule.head.relation in members]
     own = tuple(specs[name] for name in stratum.relations if name in specs)
     sources = {source for spec in own for source in spec.sources} - members
     inputs = tuple(sorted(_reads(program, rules, members) | sources))
-    reason = _why_not_native(program, stratum, rules)
+    reason = reasons.get(stratum.relations[0])
     if reason:
         return StratumPlan(stratum.relations, stratum.recursive, False, reason, inputs=inputs)
     plans = [plan for rule in rules for plan in delta_plans(rule, members)]
@@ -167,8 +146,6 @@ def _why_not_native(program: Program, stratum: Stratum, rules: list[Rule]) -> st
         if stratum.recursive and not is_extractable(rule, frozenset(stratum.relations)):
             return f"rule {rule.name} asks for an aggregate inside the recursion"
         for part in walk(rule):
-            if isinstance(part, Generator):
-                return f"rule {rule.name} has a range"
             if isinstance(part, Apply) and part.functor == "autoinc":
                 return f"rule {rule.name} has autoinc()"
     return ""

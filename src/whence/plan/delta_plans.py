@@ -7,9 +7,24 @@ body tell the engine which rows the other literals must see, so that every deriv
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
-from whence.lang.order import order_body
-from whence.lang.program import Anything, Apply, Atom, Comparison, Cons, Const, Literal, Make, Negation, Rule, Term, Var
+from whence.lang.order import is_bound, order_body
+from whence.lang.program import (
+    Anything,
+    Apply,
+    Atom,
+    Comparison,
+    Cons,
+    Const,
+    Generator,
+    Literal,
+    Make,
+    Negation,
+    Rule,
+    Term,
+    Var,
+)
 from whence.lang.types import Kind, ListKind
 from whence.plan.steps import (
     Build,
@@ -18,6 +33,7 @@ from whence.plan.steps import (
     Compute,
     Constant,
     DeltaPlan,
+    Generate,
     Join,
     Operand,
     Scan,
@@ -34,6 +50,11 @@ def delta_plans(rule: Rule, stratum: frozenset[str]) -> Iterator[DeltaPlan]:
     for position, literal in enumerate(rule.body):
         if isinstance(literal, Atom | Negation):
             yield _Builder(rule, stratum).build(position)
+
+
+def rederivation(rule: Rule, stratum: frozenset[str]) -> DeltaPlan:
+    """The plan that finds which rows of the head's relation, given as if they had changed, the rule derives."""
+    return _Builder(replace(rule, body=(rule.head, *rule.body)), stratum).build(0)
 
 
 class _Builder:
@@ -94,6 +115,10 @@ class _Builder:
             case Negation(atom=atom):
                 args = tuple(self._operand(arg) for arg in atom.args)
                 self.steps.append(Check(position, atom.relation, False, args, present=False))
+            case Generator(target=target, args=bounds):
+                operands, values = tuple(self._operand(arg) for arg in bounds), self._fresh()
+                self.steps.append(Generate(values, operands, target.kind))
+                self._match(target, Slot(values))
             case Comparison(op="=", left=left, right=right):
                 known, pattern = (left, right) if self._is_bound(left) else (right, left)
                 self._match(pattern, self._operand(known))
@@ -143,17 +168,7 @@ class _Builder:
         return self.count - 1
 
     def _is_bound(self, term: Term) -> bool:
-        match term:
-            case Var(name=name):
-                return name in self.slots
-            case Const():
-                return True
-            case Anything():
-                return False
-            case Apply(args=args) | Make(args=args):
-                return all(self._is_bound(arg) for arg in args)
-            case Cons(items=items, rest=rest):
-                return all(self._is_bound(part) for part in (*items, rest))
+        return is_bound(term, self.slots.keys())
 
     def _operand(self, term: Term) -> Operand:
         """A bound term's value, computed by steps of its own where need be."""

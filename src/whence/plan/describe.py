@@ -15,6 +15,7 @@ from whence.plan.steps import (
     Compute,
     Constant,
     DeltaPlan,
+    Generate,
     Join,
     Operand,
     Scan,
@@ -110,6 +111,8 @@ def _step(step: Step) -> str:
         case Build(target=target, parts=parts, branch=branch):
             name = "" if branch is None else f"${branch}"
             return f"${target} = {name}[{', '.join(_operand(part) for part in parts)}]"
+        case Generate(target=target, args=args):
+            return f"${target} = each of range({', '.join(_operand(arg) for arg in args)})"
         case TakeApart(source=source, parts=parts):
             return f"[{', '.join(f'${part}' for part in parts)}] = {_operand(source)}"
 

@@ -12,7 +12,7 @@ zero; where nothing is bound outside there is one group and no context. As much 
 
 - an atom that holds whenever the group has rows (`path(x, y, _)` beside `min d : { path(x, y, d) }`) goes, and with it the
   context: groups are then those that have rows;
-- the context goes also where it depends on the recursion that the rule is in and an empty group has no value;
+- the context goes also inside a recursion if an empty group has no value: it might depend on the recursion itself;
 - `rows` is the aggregated relation itself where the aggregate runs over one atom;
 - `groups` is the rule's head itself where nothing is left to join with.
 
@@ -21,6 +21,7 @@ In `sp(x, y, m) :- path(x, y, _), m = min d : { path(x, y, d) }.` all of it goes
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -123,7 +124,7 @@ class _Extraction:
         self.base = frozenset(program.base_relations)
         self.recursive = False
         self.inside: list[str] = []
-        self.count = 0
+        self.counts: Counter[str] = Counter()
 
     def begin(self, stratum: Stratum) -> list[str]:
         """The relations of the stratum, to which those are added that depend on them."""
@@ -137,9 +138,8 @@ class _Extraction:
             if isinstance(literal, Aggregation):
                 rest = (*rule.body[:at], *rule.body[at + 1 :])
                 without = tuple(each for each in rest if not _is_implied(each, rest, rule, literal))
-                asks_itself = self.recursive and _reads(rule.body[:at], frozenset(self.inside))
                 has_context = bool(literal.outer) and without == rest
-                if has_context and asks_itself and _context_can_go(literal):
+                if has_context and self.recursive and _context_can_go(literal):
                     has_context = False
                 groups = self._groups(rule, at, literal, has_context=has_context, alone=not without)
                 if groups.relation == rule.head.relation:
@@ -150,8 +150,9 @@ class _Extraction:
         return [rule]
 
     def _groups(self, rule: Rule, at: int, literal: Aggregation, *, has_context: bool, alone: bool) -> Atom:
-        self.count += 1
-        name = f"{rule.name}!{self.count - 1}"
+        # Numbered by rule: the names of one rule's relations do not depend on other rules.
+        name = f"{rule.name}!{self.counts[rule.name]}"
+        self.counts[rule.name] += 1
         kinds = {part.name: part.kind for part in walk((rule.body, rule.head)) if isinstance(part, Var)}
         outer = tuple(Var(each, kinds[each]) for each in literal.outer)
         context = None
@@ -188,7 +189,8 @@ class _Extraction:
 
     def _rows(self, name: str, rule: Rule, literal: Aggregation, outer: tuple[Var, ...], context: Atom | None) -> Atom:
         inner: dict[str, Kind] = {part.name: part.kind for part in walk(literal.bodies) if isinstance(part, Var)}
-        local = tuple(Var(each, inner[each]) for each in literal.locals)
+        # The least and the greatest do not ask how often a value is there.
+        local = tuple(Var(each, inner[each]) for each in literal.locals if literal.op not in ("min", "max"))
         value: tuple[Term, ...] = () if literal.value is None else (literal.value,)
         rows = Atom(f"{name}:rows", (*outer, *local, *value), literal.span)
         before = () if context is None else (context,)
@@ -232,6 +234,8 @@ def _is_implied(each: Literal, body: tuple[Literal, ...], rule: Rule, literal: A
     also the other way round)."""
     if not isinstance(each, Atom) or not literal.outer:
         return False
+    if not all(_is_safe(alternative, literal) for alternative in literal.bodies):
+        return False  # the aggregate needs values from outside
     elsewhere = [name for other in body if other is not each for name in names_met(other)]
     elsewhere += [part.name for part in walk((rule.head, literal.target)) if isinstance(part, Var)]
     asked = tuple(

@@ -101,7 +101,16 @@ class TakeApart:
     open_ended: bool = False
 
 
-Step = Join | Check | Compare | Compute | Build | TakeApart
+@dataclass(frozen=True, slots=True)
+class Generate:
+    """Extends each assignment by the values of a range, one after the other in a slot."""
+
+    target: int
+    args: tuple[Operand, ...]
+    kind: Kind
+
+
+Step = Join | Check | Compare | Compute | Build | TakeApart | Generate
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from whence.backends.local import machine
 from whence.backends.local.arrays import Ids, Lines
-from whence.backends.local.index import Index
 from whence.backends.local.table import Table
 from whence.engine.protocol import Forbid
 from whence.lang.types import NUMBER, UNSIGNED, Kind
@@ -30,66 +29,62 @@ _OPERATIONS = {
     "max": machine.MAXIMUM,
     "constant": machine.COPY,
 }
-BUFFER = 1 << 13
+BUFFER = 1 << 15
+Words = NDArray[np.int64]
 
 
 class NotOnWords(Exception):
     """The plan has a step that needs values, not words."""
 
 
+class Scratch:
+    """Memory that plans share while they run, which they do one at a time."""
+
+    def __init__(self) -> None:
+        self.memory: dict[str, NDArray[np.int64]] = {}
+
+    def array(self, use: str, *shape: int) -> Words:
+        size = int(np.prod(shape))
+        if use not in self.memory or len(self.memory[use]) < size:
+            self.memory[use] = np.empty(2 * size, dtype=np.int64)
+        return self.memory[use][:size].reshape(shape)
+
+
 @dataclass
 class Assembled:
-    """Instructions, and the tables and indexes that they name by number. `masks` are the places of forbidden flags."""
+    """Instructions, and the tables whose indexes they use. `masks` are the places of forbidden flags."""
 
-    code: NDArray[np.int64]
-    scan: NDArray[np.int64]
+    code: Words
     tables: list[Table]
-    used: list[Index]
     masks: list[tuple[int, Join | Check]]
+    blocks: Words
+    keys: Words
+    pairs: Words
+    state: Words
     heads: Lines
     head_ranks: Ids
-    registers: NDArray[np.int64]
-    key: Lines
-    stack: NDArray[np.int64]
-    state: NDArray[np.int64] = field(default_factory=lambda: np.zeros(3, dtype=np.int64))
-
-    moves: int = -1
-    where: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-
-    def addresses(self) -> NDArray[np.int64]:
-        """Where the arrays are now: tables grow. The last word tells where the indexes begin."""
-        moves = sum(table.moves for table in self.tables) + sum(index.moves for index in self.used)
-        if moves != self.moves:
-            self.moves, self.where = moves, self._locate()
-        return self.where
-
-    def _locate(self) -> NDArray[np.int64]:
-        words: list[int] = []
-        for table in self.tables:
-            words += table.addresses
-        start = len(words)
-        for index in self.used:
-            words += index.addresses
-        return np.array([*words, start], dtype=np.int64)
+    is_last: bool = False
 
     def start(self, forbid: Forbid) -> None:
+        for table in self.tables:
+            table.link_new()
         for place, step in self.masks:
             self.code[place] = forbid(step)
-        self.state[:] = 0
+        self.state[: machine.LEVELS] = 0
+        self.is_last = False
 
-    def next_heads(self, addresses: NDArray[np.int64], ids: Ids) -> tuple[Lines, Ids]:
-        """More heads, as views that the next call overwrites; none when there are no more."""
-        stack = self.stack
+    def next_heads(self, ids: Ids) -> tuple[Lines, Ids]:
+        """More heads, as views that the next call overwrites; `is_last` tells whether that is all."""
         count = machine.enumerate_heads(
-            self.code, addresses, self.scan, ids, self.registers, self.key,
-            stack[0], stack[1], stack[2], stack[3], self.state, self.heads, self.head_ranks,
-        )  # fmt: skip
+            self.code, ids, self.blocks, self.keys, self.pairs, self.state, self.heads, self.head_ranks
+        )
+        self.is_last = count <= BUFFER - machine.BLOCK
         return self.heads[:count], self.head_ranks[:count]
 
 
-def assemble(plan: DeltaPlan, tables: dict[str, Table], encode: Encode) -> Assembled:
+def assemble(plan: DeltaPlan, tables: dict[str, Table], encode: Encode, scratch: Scratch) -> Assembled:
     """Raises `NotOnWords`."""
-    return _Assembler(tables, encode).assemble(plan)
+    return _Assembler(tables, encode).assemble(plan, scratch)
 
 
 class _Assembler:
@@ -97,55 +92,78 @@ class _Assembler:
         self.by_name = tables
         self.encode = encode
         self.tables: list[Table] = []
-        self.indexes: list[tuple[Table, tuple[int, ...]]] = []
         self.masks: list[tuple[int, Join | Check]] = []
         self.code: list[int] = []
 
-    def assemble(self, plan: DeltaPlan) -> Assembled:
+    def assemble(self, plan: DeltaPlan, scratch: Scratch) -> Assembled:
         scan = plan.scan
         if scan is None:
             raise NotOnWords
-        header = [self._table(scan.relation), int(scan.recursive), len(scan.binds), len(scan.equals), len(scan.same)]
-        header += [word for pair in scan.binds for word in pair]
-        header += [word for column, constant in scan.equals for word in (column, self.encode(constant))]
-        header += [word for pair in scan.same for word in pair]
-        for step in plan.steps:
-            self._step(step)
-        self._emit([machine.EMIT, *self._operands(plan.head)])
+        self.code += [self.by_name[scan.relation].address, int(scan.recursive)]
+        self.code += [len(scan.binds), len(scan.equals), len(scan.same)]
+        self.code += [word for pair in scan.binds for word in pair]
+        self.code += [word for column, constant in scan.equals for word in (column, self.encode(constant))]
+        self.code += [word for pair in scan.same for word in pair]
+        for step, needed in zip(plan.steps, _needed_after(plan), strict=True):
+            self._step(step, sorted(needed))
+        self._head(plan)
         joins = sum(isinstance(step, Join) for step in plan.steps)
         widths = [len(step.key) for step in plan.steps if isinstance(step, Join)]
         widths += [len(step.args) for step in plan.steps if isinstance(step, Check)]
+        state = np.zeros(machine.SIZES + 3 * joins, dtype=np.int64)
+        state[machine.LEVELS] = joins
         return Assembled(
             np.array(self.code, dtype=np.int64),
-            np.array(header, dtype=np.int64),
             self.tables,
-            [table.index(columns) for table, columns in self.indexes],
             self.masks,
-            np.empty((BUFFER, len(plan.head)), dtype=np.int64),
-            np.empty(BUFFER, dtype=np.int32),
-            np.zeros(max(plan.slots, 1), dtype=np.int64),
-            np.zeros((1, max([*widths, 1])), dtype=np.int64),
-            np.zeros((4, joins + 2), dtype=np.int64),
+            scratch.array("blocks", joins + 1, plan.slots + machine.RANKS, machine.BLOCK),
+            scratch.array("keys", max([*widths, 2]) * machine.BLOCK),
+            scratch.array("pairs", 2, machine.BLOCK),
+            state,
+            scratch.array("heads", BUFFER, len(plan.head)),
+            scratch.array("ranks", BUFFER).view(np.int32)[:BUFFER],
         )
 
-    def _step(self, step: object) -> None:
+    def _head(self, plan: DeltaPlan) -> None:
+        last = plan.steps[-1] if plan.steps else None
+        if not isinstance(last, Join):
+            self._emit([machine.EMIT, *self._operands(plan.head)])
+            return
+        columns = {register: column for column, register in last.binds}
+        words = [machine.EMIT_JOINED]
+        for operand in plan.head:
+            if isinstance(operand, Slot) and operand.number in columns:
+                words += [machine.COLUMN, columns[operand.number]]
+            else:
+                words += self._operands([operand])
+        self._emit(words)
+
+    def _step(self, step: object, needed: list[int]) -> None:
+        """An instruction. Registers that are `needed` after it are carried over to the lines it keeps or makes."""
         match step:
             case Join(relation=relation, recursive=recursive, key=key, binds=binds, same=same):
+                bound = {register for _, register in binds}
+                carried = [register for register in needed if register not in bound]
+                table = self.by_name[relation]
+                index = table.index(tuple(column for column, _ in key))
+                if table not in self.tables:
+                    self.tables.append(table)
                 self.masks.append((len(self.code) + 4, step))
-                index = self._index(relation, tuple(column for column, _ in key))
-                words = [machine.JOIN, self._table(relation), index, 0, int(recursive), len(key), len(binds), len(same)]
+                words = [machine.JOIN, table.address, index.address, 0, int(recursive)]
+                words += [len(key), len(binds), len(same), len(carried)]
                 words += self._operands([operand for _, operand in key])
                 words += [word for pair in (*binds, *same) for word in pair]
-                self._emit(words)
+                self._emit(words + carried)
             case Check(relation=relation, recursive=recursive, args=args, present=present):
                 self.masks.append((len(self.code) + 3, step))
-                words = [machine.CHECK, self._table(relation), 0, int(present), int(recursive), len(args)]
-                self._emit(words + self._operands(args))
+                words = [machine.CHECK, self.by_name[relation].address, 0, int(present), int(recursive), len(args)]
+                self._emit([*words, len(needed), *self._operands(args), *needed])
             case Compare(op=op, left=left, right=right, kind=kind):
                 if op not in _COMPARISONS or (op not in ("=", "!=") and kind not in (NUMBER, UNSIGNED)):
                     raise NotOnWords
                 form = machine.AS_UNSIGNED if kind == UNSIGNED else machine.AS_NUMBER
-                self._emit([machine.COMPARE, _COMPARISONS[op], form, *self._operands((left, right))])
+                words = [machine.COMPARE, _COMPARISONS[op], form, len(needed)]
+                self._emit([*words, *self._operands((left, right)), *needed])
             case Compute(target=target, functor=functor, args=args, kind=kind):
                 self._compute(target, functor, args, kind)
             case _:
@@ -165,17 +183,32 @@ class _Assembler:
     def _operands(self, operands: Sequence[Operand]) -> list[int]:
         words: list[int] = []
         for operand in operands:
-            words += [0, operand.number] if isinstance(operand, Slot) else [1, self.encode(operand)]
+            if isinstance(operand, Slot):
+                words += [machine.REGISTER, operand.number]
+            else:
+                words += [machine.CONSTANT, self.encode(operand)]
         return words
 
-    def _table(self, relation: str) -> int:
-        table = self.by_name[relation]
-        if table not in self.tables:
-            self.tables.append(table)
-        return self.tables.index(table)
 
-    def _index(self, relation: str, columns: tuple[int, ...]) -> int:
-        table = self.by_name[relation]
-        if (table, columns) not in self.indexes:
-            self.indexes.append((table, columns))
-        return self.indexes.index((table, columns))
+def _needed_after(plan: DeltaPlan) -> list[set[int]]:
+    """For each step, the slots that the head and the steps behind it read."""
+    needed = {operand.number for operand in plan.head if isinstance(operand, Slot)}
+    after: list[set[int]] = []
+    for step in reversed(plan.steps):
+        after.append(set(needed))
+        operands: Sequence[Operand]
+        match step:
+            case Join(key=key, binds=binds):
+                needed -= {slot for _, slot in binds}
+                operands = [operand for _, operand in key]
+            case Check(args=args):
+                operands = args
+            case Compare(left=left, right=right):
+                operands = (left, right)
+            case Compute(target=target, args=args):
+                needed.discard(target)
+                operands = args
+            case _:
+                raise NotOnWords
+        needed |= {operand.number for operand in operands if isinstance(operand, Slot)}
+    return after[::-1]

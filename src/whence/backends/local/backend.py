@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import islice
+from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from whence.backends.local.arrays import Ids, Lines
-from whence.backends.local.assemble import BUFFER, Assembled, NotOnWords, assemble
+from whence.backends.local import parallel
+from whence.backends.local.arrays import Ids, Lines, distinct, without
+from whence.backends.local.assemble import Assembled, NotOnWords, Scratch, assemble
+from whence.backends.local.batch import UNRANKED, Batch, TracedBatch
 from whence.backends.local.functors import apply_function, apply_functor, compare
 from whence.backends.local.groups import LocalGroups
 from whence.backends.local.table import Table
 from whence.backends.local.words import Dictionary, Words
-from whence.engine.protocol import Forbid
+from whence.engine.protocol import ADDED, BATCH, GONE, HIDDEN, QUEUED, SUSPENDED, Forbid, Trace
 from whence.lang.calls import FunctionError, checked_call
+from whence.lang.functors import solutions_of_range
 from whence.lang.program import Program
 from whence.lang.types import AdtKind, Kind, Tuple, Value, Variant
 from whence.plan.extract_aggregates import AggregateSpec
@@ -25,6 +30,7 @@ from whence.plan.steps import (
     Compare,
     Compute,
     DeltaPlan,
+    Generate,
     Join,
     Operand,
     Scan,
@@ -36,39 +42,22 @@ from whence.reference import EvaluationWarning
 
 # Changed rows are taken through a plan in portions whose intermediate results stay in the cache.
 PORTION = 1 << 14
-_UNRANKED = -1
-
-
-class Batch:
-    """Assignments to slots, and the highest rank among the recursive rows used so far."""
-
-    __slots__ = ("columns", "ranks", "size")
-
-    def __init__(self, slots: int, size: int) -> None:
-        self.columns: list[Words | None] = [None] * slots
-        self.size = size
-        self.ranks: Ids = np.full(size, _UNRANKED, dtype=np.int32)
-
-    def keep(self, picks: NDArray[np.int32] | NDArray[np.bool_] | NDArray[np.intp]) -> None:
-        """Keeps (or repeats) the assignments picked."""
-        self.columns = [None if column is None else column[picks] for column in self.columns]
-        self.ranks = self.ranks[picks]
-        self.size = len(self.ranks)
+B = TypeVar("B", bound=Batch)
 
 
 class LocalBackend:
     """Tables in memory for the relations of one program."""
 
     def __init__(self, program: Program) -> None:
-        self.program = program
-        self.functions = program.functions
-        relations = program.relations
-        self.kinds = {name: [each.kind for each in relation.fields] for name, relation in relations.items()}
-        self.tables = {name: Table(relation.arity) for name, relation in relations.items()}
+        self.kinds: dict[str, list[Kind]] = {}
+        self.tables: dict[str, Table] = {}
         self.dictionary = Dictionary()
-        self.assembled: dict[int, Assembled | None] = {}
+        self.assembled: dict[tuple[int, int], Assembled] = {}
+        self.on_words: dict[int, bool] = {}
+        self.buffers = (Scratch(), Scratch())
         self.enumerated = 0
         self.warned: set[tuple[str, str]] = set()
+        self.extend(program)
 
     def table(self, relation: str) -> Table:
         return self.tables[relation]
@@ -77,8 +66,7 @@ class LocalBackend:
         return self.dictionary.encode_rows(rows, self.kinds[relation])
 
     def decode(self, relation: str, ids: Ids) -> list[Tuple]:
-        table = self.tables[relation]
-        return self.dictionary.decode_rows(table.lines[ids, : table.arity], self.kinds[relation])
+        return self.dictionary.decode_rows(self.tables[relation].keys(ids), self.kinds[relation])
 
     def decode_keys(self, relation: str, keys: Lines) -> list[Tuple]:
         return self.dictionary.decode_rows(keys, self.kinds[relation])
@@ -90,83 +78,194 @@ class LocalBackend:
     def have_flag(self, relation: str, keys: Lines, flag: int) -> list[bool]:
         table = self.tables[relation]
         found = table.find(keys)
-        return ((found >= 0) & ((table.small[found, -1] & flag) != 0)).tolist()  # type: ignore[no-any-return]
+        there = found >= 0
+        there[there] = (table.flags(found[there]) & flag) != 0
+        return there.tolist()  # type: ignore[no-any-return]
 
     def concatenate(self, batches: Sequence[Ids]) -> Ids:
         return np.concatenate(batches) if batches else np.empty(0, dtype=np.int32)
 
     def unranked(self, keys: Lines) -> Ids:
-        return np.full(len(keys), _UNRANKED, dtype=np.int32)
+        return np.full(len(keys), UNRANKED, dtype=np.int32)
 
     def tuples(self) -> int:
         return sum(len(table) for table in self.tables.values())
+
+    def numbers(self, ids: Ids) -> list[int]:
+        return ids.tolist()  # type: ignore[no-any-return]
+
+    def numbered(self, numbers: Sequence[int]) -> Ids:
+        return np.array(numbers, dtype=np.int32)
+
+    def claim(self, relation: str, keys: Lines) -> Ids:
+        """The numbers of rows, which are made present if they are not there."""
+        table = self.tables[relation]
+        found = table.find(keys)
+        if (found < 0).any():
+            missing = np.ascontiguousarray(keys[found < 0])
+            made = table.add_supports(missing, self.unranked(missing))
+            table.change_flags(made, off=SUSPENDED | QUEUED | HIDDEN | BATCH)
+            found = table.find(keys)
+        return found
+
+    # -- programs that change
+
+    def extend(self, program: Program) -> None:
+        """Makes room for the relations of another program, beside those that are there."""
+        self.program = program
+        self.functions = program.functions
+        for name, relation in program.relations.items():
+            self.kinds[name] = [each.kind for each in relation.fields]
+            if name not in self.tables:
+                self.tables[name] = Table(relation.arity)
+        self._forget_assembled()
+
+    def forget(self, relations: Iterable[str]) -> None:
+        for name in relations:
+            del self.kinds[name], self.tables[name]
+        self._forget_assembled()
+
+    def _forget_assembled(self) -> None:
+        """Instructions name plans and tables by identity."""
+        self.assembled.clear()
+        self.on_words.clear()
+
+    def scratch(self) -> LocalBackend:
+        """Empty tables for the same program, in which values are the same words."""
+        other = LocalBackend(self.program)
+        other.dictionary, other.warned = self.dictionary, self.warned
+        return other
+
+    def rows(self, relation: str, *, having: int = 0, without: int = 0) -> Lines:
+        table = self.tables[relation]
+        return table.keys(table.with_flags(table.ids(without), on=having))
+
+    def take_over(self, relation: str, other: LocalBackend) -> tuple[Ids, Ids]:
+        """Puts the table of another backend into the place of this one's, and flags what came and what went.
+
+        Rows that went stay in it, like those of any epoch.
+        """
+        self.enumerated += other.enumerated
+        other.enumerated = 0
+        before, after = self.rows(relation), other.tables[relation]
+        kept = after.find(before)
+        after.change_flags(kept[kept >= 0], off=ADDED)
+        added = after.with_flags(after.ids(), on=ADDED)
+        went = np.ascontiguousarray(before[kept < 0])
+        gone = after.add_supports(went, self.unranked(went))
+        after.change_flags(gone, on=GONE, off=ADDED | SUSPENDED | QUEUED | HIDDEN)
+        self.tables[relation] = after
+        return added, gone
+
+    # -- aggregates
 
     def groups(self, spec: AggregateSpec) -> LocalGroups:
         return LocalGroups(spec, self.program, self.tables, self.dictionary)
 
     def distinct(self, ids: Ids) -> Ids:
-        return np.unique(ids)
+        return distinct(ids)
 
     def without(self, ids: Ids, others: Ids) -> Ids:
-        return ids[~np.isin(ids, others)]
+        return without(ids, others)
 
     # -- plans
 
     def run(self, plan: DeltaPlan, ids: Ids | None, forbid: Forbid) -> Iterator[tuple[Lines, Ids]]:
         """The heads of the derivations that a plan finds from changed rows, and the highest rank each of them uses."""
         if ids is None or plan.scan is None:
-            yield self._finish(plan, Batch(plan.slots, 1), forbid)
+            for heads, batch in self._complete(plan, Batch(plan.slots, 1), forbid):
+                yield heads, batch.ranks
             return
-        assembled = self._assembled(plan)
-        if assembled is not None:
+        if self._is_on_words(plan):
+            yield from self._run_on_words(plan, ids, forbid)
+            return
+        for start in range(0, len(ids), PORTION):
+            first = Batch(plan.slots, 0)
+            self._scan(plan, plan.scan, ids[start : start + PORTION], first)
+            for heads, batch in self._complete(plan, first, forbid):
+                yield heads, batch.ranks
+
+    def trace(self, plan: DeltaPlan, ids: Ids | None, forbid: Forbid) -> Iterator[Trace[Ids, Lines]]:
+        """The derivations that a plan finds from changed rows, or from none if it begins with none, and what they used."""
+        if ids is None or plan.scan is None:
+            for heads, batch in self._complete(plan, TracedBatch(plan.slots, 1), forbid):
+                yield Trace(heads, batch.rows, batch.absent)
+            return
+        for start in range(0, len(ids), PORTION):
+            first = TracedBatch(plan.slots, 0)
+            self._scan(plan, plan.scan, ids[start : start + PORTION], first)
+            for heads, batch in self._complete(plan, first, forbid):
+                yield Trace(heads, batch.rows, batch.absent)
+
+    def _run_on_words(self, plan: DeltaPlan, ids: Ids, forbid: Forbid) -> Iterator[tuple[Lines, Ids]]:
+        if parallel.is_worthwhile(len(ids)):
+            middle = len(ids) // 2
+            pair = (self._assembled(plan, 0), self._assembled(plan, 1))
+            parts = [(pair[0], ids[:middle]), (pair[1], ids[middle:])]
+        else:
+            parts = [(self._assembled(plan, 0), ids)]
+        for assembled, _ in parts:
             assembled.start(forbid)
-            is_full = True
-            while is_full:
-                heads, ranks = assembled.next_heads(assembled.addresses(), ids)
-                is_full = len(heads) == BUFFER
+        while parts:
+            batches = parallel.run([partial(assembled.next_heads, part) for assembled, part in parts])
+            for heads, ranks in batches:
                 self.enumerated += len(heads)
                 if len(heads):
                     yield heads, ranks
-            return
-        for start in range(0, len(ids), PORTION):
-            batch = self._scan(plan, plan.scan, ids[start : start + PORTION])
-            yield self._finish(plan, batch, forbid)
+            parts = [(assembled, part) for assembled, part in parts if not assembled.is_last]
 
-    def _assembled(self, plan: DeltaPlan) -> Assembled | None:
-        """The plan's instructions, or None if it needs values."""
-        if id(plan) not in self.assembled:
+    def _is_on_words(self, plan: DeltaPlan) -> bool:
+        """Whether the plan can do without values."""
+        if id(plan) not in self.on_words:
             try:
-                self.assembled[id(plan)] = assemble(
-                    plan, self.tables, lambda each: self.dictionary.encode(each.value, each.kind)
-                )
+                self._assembled(plan, 0)
+                self.on_words[id(plan)] = True
             except NotOnWords:
-                self.assembled[id(plan)] = None
-        return self.assembled[id(plan)]
+                self.on_words[id(plan)] = False
+        return self.on_words[id(plan)]
 
-    def _finish(self, plan: DeltaPlan, batch: Batch, forbid: Forbid) -> tuple[Lines, Ids]:
-        for step in plan.steps:
+    def _assembled(self, plan: DeltaPlan, thread: int) -> Assembled:
+        """The plan's instructions for one of two threads."""
+        assembled = self.assembled.get((id(plan), thread))
+        if assembled is None:
+            assembled = self.assembled[id(plan), thread] = assemble(
+                plan,
+                self.tables,
+                lambda each: self.dictionary.encode(each.value, each.kind),
+                self.buffers[thread],
+            )
+        return assembled
+
+    def _complete(self, plan: DeltaPlan, batch: B, forbid: Forbid, done: int = 0) -> Iterator[tuple[Lines, B]]:
+        """What becomes of a batch in the steps that are left, and its heads."""
+        for at, step in enumerate(plan.steps[done:], done):
             if batch.size == 0:
-                break
+                return
+            if isinstance(step, Generate):
+                for portion in self._generate(step, batch):
+                    yield from self._complete(plan, portion, forbid, at + 1)
+                return
             self._step(plan, step, batch, forbid)
+        if batch.size == 0:
+            return
         heads: Lines = np.empty((batch.size, len(plan.head)), dtype=np.int64)
-        if batch.size:
-            for at, operand in enumerate(plan.head):
-                heads[:, at] = self._operand(operand, batch)
+        for at, operand in enumerate(plan.head):
+            heads[:, at] = self._operand(operand, batch)
         self.enumerated += batch.size
-        return heads, batch.ranks
+        yield heads, batch
 
-    def _scan(self, plan: DeltaPlan, scan: Scan, ids: Ids) -> Batch:
+    def _scan(self, plan: DeltaPlan, scan: Scan, ids: Ids, batch: Batch) -> None:
         table = self.tables[scan.relation]
         for column, constant in scan.equals:
             ids = ids[table.column(ids, column) == self.dictionary.encode(constant.value, constant.kind)]
         for one, other in scan.same:
             ids = ids[table.column(ids, one) == table.column(ids, other)]
-        batch = Batch(plan.slots, len(ids))
+        batch.resize(len(ids))
         for column, slot in scan.binds:
             batch.columns[slot] = table.column(ids, column)
+        batch.note_rows(plan.position, ids)
         if scan.recursive:
             batch.ranks = table.ranks(ids)
-        return batch
 
     def _step(self, plan: DeltaPlan, step: Step, batch: Batch, forbid: Forbid) -> None:
         match step:
@@ -201,7 +300,7 @@ class LocalBackend:
         table = self.tables[step.relation]
         if step.key:
             index = table.index(tuple(column for column, _ in step.key))
-            picks, matches = index.probe(self._lines([operand for _, operand in step.key], batch), table.small, forbid)
+            picks, matches = index.probe(self._lines([operand for _, operand in step.key], batch), forbid)
         else:
             every = table.ids(forbid)
             picks = np.repeat(np.arange(batch.size, dtype=np.int32), len(every))
@@ -212,18 +311,46 @@ class LocalBackend:
         batch.keep(picks)
         for column, slot in step.binds:
             batch.columns[slot] = table.column(matches, column)
+        batch.note_rows(step.position, matches)
         if step.recursive:
             batch.ranks = np.maximum(batch.ranks, table.ranks(matches))
 
     def _check(self, step: Check, batch: Batch, forbid: int) -> None:
         table = self.tables[step.relation]
-        found = table.find(self._lines(step.args, batch), forbid)
+        keys = self._lines(step.args, batch)
+        found = table.find(keys, forbid)
         mask = (found >= 0) if step.present else (found < 0)
         if not mask.all():
             batch.keep(mask)
-            found = found[mask]
+            found, keys = found[mask], keys[mask]
+        if step.present:
+            batch.note_rows(step.position, found)
+        else:
+            batch.note_absent(step.position, keys)
         if step.present and step.recursive:
             batch.ranks = np.maximum(batch.ranks, table.ranks(found))
+
+    def _generate(self, step: Generate, batch: B) -> Iterator[B]:
+        """In portions, since a range may be longer than anything that fits into memory."""
+        columns = [self.dictionary.decode_column(self._column(arg, batch), step.kind) for arg in step.args]
+        picks: list[int] = []
+        values: list[Value] = []
+        for at, bounds in enumerate(zip(*columns, strict=True)):
+            solutions = iter(solutions_of_range(*bounds))
+            while found := list(islice(solutions, PORTION)):
+                picks += [at] * len(found)
+                values += found
+                if len(values) >= PORTION:
+                    yield self._generated(step, batch, picks, values)
+                    picks, values = [], []
+        if values:
+            yield self._generated(step, batch, picks, values)
+
+    def _generated(self, step: Generate, batch: B, picks: list[int], values: list[Value]) -> B:
+        portion = batch.copy()
+        portion.keep(np.array(picks, dtype=np.intp))
+        portion.columns[step.target] = self.dictionary.encode_column(values, step.kind)
+        return portion
 
     def _build(self, step: Build, batch: Batch) -> None:
         decoded = [

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from whence.backends.local.arrays import Ids, Lines
+from whence.backends.local.arrays import Ids, Lines, distinct_lines, without
 from whence.backends.local.table import Table
 from whence.backends.local.words import Dictionary, Words
 from whence.lang.aggregates import combine
@@ -41,11 +41,19 @@ class LocalGroups:
         return np.zeros((1, 0), dtype=np.int64)
 
     def merge(self, batches: Sequence[Lines]) -> Lines:
-        keys = np.concatenate(batches)
-        if len(keys) < 2 or not keys.shape[1]:
-            return keys[:1]
-        distinct = Table(keys.shape[1])
-        return _lines_of(distinct, distinct.add_supports(keys, np.zeros(len(keys), dtype=np.int32)))
+        return distinct_lines(np.concatenate(batches))
+
+    def improved(self, ids: Ids, absent: int) -> Lines:
+        """Of the groups that rows have come to, those that they may change."""
+        spec, rows, table = self.spec, self.tables[self.spec.rows], self.tables[self.spec.output]
+        keys = rows.part(ids, spec.key_columns)
+        if spec.op in ("min", "max") and spec.value_kind == NUMBER and spec.value_column is not None:
+            picks, best = self._rows_of(keys, absent)
+            values, bests = rows.column(ids, spec.value_column)[picks], table.column(best, spec.output_value)
+            may_change = np.ones(len(ids), dtype=np.bool_)
+            may_change[picks] = values < bests if spec.op == "min" else values > bests
+            keys = keys[may_change]
+        return distinct_lines(keys)
 
     def without_rows(self, keys: Lines, absent: int) -> Lines:
         has_row = np.zeros(len(keys), dtype=np.bool_)
@@ -57,18 +65,18 @@ class LocalGroups:
         _, before = self._rows_of(keys, absent)
         after = self._aggregated(keys, forbid)
         stay = table.find(after, absent)
-        return _lines_of(table, before[~np.isin(before, stay)]), after[stay < 0]
+        return table.keys(without(before, stay)), after[stay < 0]
 
     def unsupported(self, keys: Lines, forbid: Mapping[str, int], absent: int, recursive: tuple[str, ...]) -> Lines:
         table = self.tables[self.spec.output]
         picks, before = self._rows_of(keys, absent)
         after = self._aggregated(keys[picks], forbid, table.ranks(before), recursive)
-        return _lines_of(table, before[~np.isin(before, table.find(after))])
+        return table.keys(without(before, table.find(after)))
 
     def _rows_of(self, keys: Lines, absent: int) -> tuple[Ids, Ids]:
         """The output's rows: which of the keys, and the row."""
         table = self.tables[self.spec.output]
-        return table.index(self.spec.output_keys).probe(keys, table.small, absent)
+        return table.index(self.spec.output_keys).probe(keys, absent)
 
     def _aggregated(
         self, keys: Lines, forbid: Mapping[str, int], below: Ids | None = None, recursive: tuple[str, ...] = ()
@@ -78,13 +86,13 @@ class LocalGroups:
         if spec.context is not None:
             context = self.tables[spec.context]
             found = context.find(keys, forbid[spec.context])
-            asked = found >= 0
+            asked = np.flatnonzero(found >= 0)
             if below is not None and spec.context in recursive:
-                asked &= context.ranks(found) < below
+                asked = asked[context.ranks(found[asked]) < below[asked]]
             keys = keys[asked]
             below = None if below is None else below[asked]
         rows = self.tables[spec.rows]
-        groups, matches = rows.index(spec.key_columns).probe(keys, rows.small, forbid[spec.rows])
+        groups, matches = rows.index(spec.key_columns).probe(keys, forbid[spec.rows])
         if below is not None and spec.rows in recursive:
             lower = rows.ranks(matches) < below[groups]
             groups, matches = groups[lower], matches[lower]
@@ -106,10 +114,6 @@ class LocalGroups:
                 f"{place.file.name}:{place.line}: rule {self.spec.rule}: a sum inside recursion met a negative value; "
                 "such a sum can fall as the recursion goes on and has no well-defined result"
             )
-
-
-def _lines_of(table: Table, ids: Ids) -> Lines:
-    return table.part(ids, tuple(range(table.arity)))
 
 
 def aggregate_groups(

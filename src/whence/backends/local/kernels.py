@@ -1,11 +1,11 @@
-"""The compiled loops: hashing, looking up, inserting and removing rows, and keeping indexes.
+"""The compiled loops on the rows of a table.
 
-A table is an int64 array of lines. A line is a row's columns followed by two words with what the engine knows of it: the number
-of its derivations, how many of them are well founded, its rank and its flags (`small` is the same memory as int32, where these
-are the last four of a line). They share a cache line with the row, since memory latency is what a look-up costs; for the same
-reason the loops read a block ahead, which lets the loads overlap.
+The line of a row is its columns and four halves with what the engine knows of it: the number of its derivations, how many of them
+are well founded, its rank and its flags.
 
-A loop that needs more room than its arrays have stops and says how far it came; the caller grows them and calls again.
+A line that is given up goes onto a stack of free lines, to be used again. Lines in use are put into the table's indexes only when
+one of these is asked for; the lines that wait for it are those from `LINKED` on, and those that were taken from the stack since,
+which still stand there between `FREE_COUNT` and `FREE_TOP`.
 """
 
 from __future__ import annotations
@@ -13,326 +13,316 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from whence.backends.local.hashing import (
+    BLOCK,
+    CAPACITY,
+    COLUMNS,
+    DELETED,
+    EMPTY,
+    FILLED,
+    FULL,
+    LIMIT,
+    LINES,
+    MASK,
+    OWN,
+    SLOTS,
+    STEP,
+    USED,
+    WIDTH,
+    find_line,
+    hash_at,
+    hash_block,
+    same_words,
+)
+from whence.backends.local.memory import compiled, halves_at, kernel, prefetch, words_at
 from whence.engine.protocol import ADDED, BATCH, FREE, HIDDEN, QUEUED, SUSPENDED
 
-EMPTY, DELETED = -1, -2
-BLOCK = 32
-compiled: Any = njit(cache=True, nogil=True)
+FREE_LINES, FREE_COUNT, FREE_TOP, LINKED, LISTED, TOO_WIDE = range(OWN, OWN + 6)
+OWN_WORDS, OWN_HALVES = 6, 4
+# What a row has behind its columns.
+COUNT, WELL, RANK, FLAGS = 4, 3, 2, 1  # halves before the line's end
 
 
 @compiled
-def hash_of(lines: Any, line: int, width: int) -> int:
-    """31 bits, from the high end of a product, where all bits of the input have arrived."""
-    hashed = np.uint64(0x2545F4914F6CDD1D)
-    for column in range(width):
-        hashed = (hashed ^ np.uint64(lines[line, column])) * np.uint64(0x9E3779B97F4A7C15)
-        hashed ^= hashed >> np.uint64(32)
-    return np.int32(hashed >> np.uint64(33))  # type: ignore[return-value]
+def fits_halves(keys: Any, start: int, size: int, columns: int) -> bool:
+    for at in range(start * columns, (start + size) * columns):
+        if np.int64(keys[2 * at]) >> 31 != np.int64(keys[2 * at + 1]):
+            return False
+    return True
 
 
 @compiled
-def hash_lines(keys: Any, out: Any) -> None:
-    for line in range(keys.shape[0]):
-        out[line] = hash_of(keys, line, keys.shape[1])
+def count_derivation(lines: Any, base: int, rank: int, row: int, queue: Any, listed: int) -> int:
+    """One more derivation for a row, which ends at `base`. Returns whether the row was put into the queue for it."""
+    lines[base - COUNT] += 1
+    flags = lines[base - FLAGS]
+    if not flags & SUSPENDED:
+        if rank < lines[base - RANK]:
+            lines[base - WELL] += 1
+    elif not flags & QUEUED:
+        lines[base - FLAGS] = flags | QUEUED
+        queue[listed] = row
+        return 1
+    return 0
 
 
 @compiled
-def find_lines(slots: Any, lines: Any, small: Any, forbid: int, keys: Any, hashes: Any, out: Any) -> int:
-    """For each line of `keys`, the equal row if it has none of the forbidden flags, else -1."""
-    mask, width, seen = len(slots) - 1, keys.shape[1], 0
-    flags = 2 * width + 3
-    for line in range(keys.shape[0]):
-        if line % BLOCK == 0:
-            for ahead in range(line, min(line + BLOCK, keys.shape[0])):
-                row = slots[hashes[ahead] & mask]
-                if row >= 0:
-                    seen += lines[row, 0]
-        slot = hashes[line] & mask
-        row = slots[slot]
-        while row != EMPTY:
-            if row >= 0:
-                same = True
-                for column in range(width):
-                    if lines[row, column] != keys[line, column]:
-                        same = False
-                        break
-                if same:
-                    break
-            slot = (slot + 1) & mask
-            row = slots[slot]
-        if row >= 0 and small[row, flags] & forbid:
-            row = EMPTY
-        out[line] = row
-    return seen
+def write_row(lines: Any, row: int, width: int, step: int, words: Any, key: int, columns: int) -> None:
+    """A row with one derivation, which is not present yet."""
+    if step == 1:
+        for column in range(columns):
+            lines[row * width + column] = words[key + 2 * column]
+    else:
+        for half in range(2 * columns):
+            lines[row * width + half] = words[key + half]
+    base = (row + 1) * width
+    lines[base - COUNT], lines[base - WELL], lines[base - RANK] = 1, 0, 0
+    lines[base - FLAGS] = SUSPENDED | QUEUED | HIDDEN | ADDED
 
 
-@compiled
-def rehash(slots: Any, lines: Any, small: Any, used: int) -> int:
-    """Fills an empty table with the rows that are there."""
-    mask, width, seen = len(slots) - 1, lines.shape[1] - 2, 0
-    flags = 2 * width + 3
-    hashes = np.empty(BLOCK, dtype=np.int32)
-    for start in range(0, used, BLOCK):
-        count = min(BLOCK, used - start)
-        for ahead in range(count):
-            hashes[ahead] = hash_of(lines, start + ahead, width)
-            seen += slots[hashes[ahead] & mask]
-        for ahead in range(count):
-            if small[start + ahead, flags] & FREE:
-                continue
-            slot = hashes[ahead] & mask
-            while slots[slot] != EMPTY:
-                slot = (slot + 1) & mask
-            slots[slot] = start + ahead
-    return seen
+@kernel("int lines ids int ids")
+def claim_rows(address: int, keys: Any, ranks: Any, start: int, queue: Any) -> int:
+    """One more derivation for each key, from rows whose highest rank is in `ranks`.
 
-
-@compiled
-def claim_rows(
-    slots: Any, lines: Any, small: Any, free: Any, state: Any,
-    keys: Any, hashes: Any, ranks: Any, start: int, made: Any, queue: Any, ends: Any,
-) -> int:  # fmt: skip
-    """One more derivation for each line of `keys`, from tuples whose highest rank is in `ranks`.
-
-    A row that is present gains well-founded support if the derivation is from lower ranks; one that is not present is queued.
-    Rows that were not there are made, and listed. `state` is: lines used, free lines, slots used (deleted ones included);
-    `ends` is how far the lists `made` and `queue` go. Returns the number of lines done.
+    A row that is present gains well-founded support if the derivation is from lower ranks; one that is not present is queued,
+    and so are the rows made here. Stops where there is no room, or where a key takes more than the columns of the table have;
+    returns the number of keys done.
     """
-    mask, width, total = len(slots) - 1, keys.shape[1], keys.shape[0]
-    count, well, rank, flags = 2 * width, 2 * width + 1, 2 * width + 2, 2 * width + 3
-    used, free_lines, filled = state[0], state[1], state[2]
-    made_end, queue_end, seen = ends[0], ends[1], ends[2]
-    capacity, limit = lines.shape[0], (len(slots) * 5) // 8
-    line = start
+    table = words_at(address)
+    lines, slots, free = halves_at(table[LINES]), halves_at(table[SLOTS]), halves_at(table[FREE_LINES])
+    width, step, columns, mask = table[WIDTH], table[STEP], table[COLUMNS], table[MASK]
+    used, free_count, filled, listed = table[USED], table[FREE_COUNT], table[FILLED], table[LISTED]
+    words = halves_at(keys.ctypes.data)
+    hashes = np.empty(BLOCK, dtype=np.int64)
+    line, total = start, keys.shape[0]
+    table[TOO_WIDE] = 0
     while line < total:
-        if line % BLOCK == 0:
-            for ahead in range(line, min(line + BLOCK, total)):
-                row = slots[hashes[ahead] & mask]
-                if row >= 0:
-                    seen += lines[row, 0]
-        if filled >= limit or (used >= capacity and free_lines == 0):
+        size = min(BLOCK, total - line)
+        if filled + size > table[LIMIT] or free_count + table[CAPACITY] - used < size:
             break
-        slot = hashes[line] & mask
-        reusable = EMPTY
-        row = slots[slot]
-        while row != EMPTY:
-            if row >= 0:
-                same = True
-                for column in range(width):
-                    if lines[row, column] != keys[line, column]:
-                        same = False
-                        break
-                if same:
+        if step == 1 and not fits_halves(words, line, size, columns):
+            table[TOO_WIDE] = 1
+            break
+        hash_block(table, words, line, size, hashes)
+        for at in range(size):
+            key = 2 * columns * (line + at)
+            hashed = hashes[at]
+            slot, reusable = hashed & mask, np.int64(-1)
+            word, row = np.int64(slots[slot]), np.int64(-1)
+            while word != EMPTY:
+                if word == DELETED:
+                    reusable = slot
+                elif (word ^ hashed) & (FULL ^ mask) == 0 and same_words(
+                    lines, (word & mask) * width, step, words, key, columns
+                ):
+                    row = word & mask
                     break
-            elif reusable == EMPTY:
-                reusable = slot
-            slot = (slot + 1) & mask
-            row = slots[slot]
-        if row == EMPTY:
-            if reusable != EMPTY:
+                slot = (slot + 1) & mask
+                word = np.int64(slots[slot])
+            if row >= 0:
+                listed += count_derivation(lines, (row + 1) * width, ranks[line + at], row, queue, listed)
+                continue
+            if reusable >= 0:
                 slot = reusable
             else:
                 filled += 1
-            if free_lines > 0:
-                free_lines -= 1
-                row = free[free_lines]
+            if free_count > 0:
+                free_count -= 1
+                row = np.int64(free[free_count])
             else:
-                row = np.int32(used)
+                row = used
                 used += 1
-            slots[slot] = row
-            for column in range(width):
-                lines[row, column] = keys[line, column]
-            small[row, count], small[row, well], small[row, rank] = 1, 0, 0
-            small[row, flags] = SUSPENDED | QUEUED | HIDDEN | ADDED
-            made[made_end] = row
-            made_end += 1
-            queue[queue_end] = row
-            queue_end += 1
-        else:
-            small[row, count] += 1
-            if not small[row, flags] & SUSPENDED:
-                if ranks[line] < small[row, rank]:
-                    small[row, well] += 1
-            elif not small[row, flags] & QUEUED:
-                small[row, flags] |= QUEUED
-                queue[queue_end] = row
-                queue_end += 1
-        line += 1
-    state[0], state[1], state[2] = used, free_lines, filled
-    ends[0], ends[1], ends[2] = made_end, queue_end, seen
-    return line
+            slots[slot] = np.int32((hashed & (FULL ^ mask)) | row)
+            write_row(lines, row, width, step, words, key, columns)
+            queue[listed] = row
+            listed += 1
+        line += size
+    table[USED], table[FREE_COUNT], table[FILLED], table[LISTED] = used, free_count, filled, listed
+    return line  # type: ignore[no-any-return]
 
 
-@compiled
-def drop_supports(small: Any, found: Any, ranks: Any, lost: Any) -> int:
-    """One derivation less for each row found. Rows that lose their last well-founded one are suspended and listed."""
-    count = small.shape[1] - 4
-    well, rank, flags = count + 1, count + 2, count + 3
+# Two threads can claim rows at once: each takes the keys whose slots begin in its half of the slots, and the rows it makes go to
+# lines of its own. What would cross into the other half is left for later, and so is what is too wide.
+
+
+@kernel("int lines ids int int ids ids ids words")
+def claim_half(
+    address: int, keys: Any, ranks: Any, upper: int, first: int, queue: Any, taken: Any, left: Any, ends: Any
+) -> None:
+    """`claim_rows` for one half of the slots, with new rows from line `first` on, for which there must be room.
+
+    `taken` are the slots of the rows made, `left` the keys left for later. `ends` says how many there are in `queue`, `taken` and
+    `left`, and how many slots were empty before.
+    """
+    table = words_at(address)
+    lines, slots = halves_at(table[LINES]), halves_at(table[SLOTS])
+    width, step, columns, mask = table[WIDTH], table[STEP], table[COLUMNS], table[MASK]
+    words, total = halves_at(keys.ctypes.data), keys.shape[0]
+    hashes, own = np.empty(BLOCK, dtype=np.int64), np.empty(BLOCK, dtype=np.int64)
+    half = (mask + 1) >> 1
+    stop = half * (upper + 1)
+    listed, made, later, filled = np.int64(0), np.int64(0), np.int64(0), np.int64(0)
+    for start in range(0, total, BLOCK):
+        size = 0
+        for line in range(start, min(start + BLOCK, total)):
+            hashed = hash_at(words, 2 * columns * line, columns, 2)
+            if ((hashed & mask) >= half) == upper:
+                hashes[size], own[size] = hashed, line
+                size += 1
+                prefetch(table[SLOTS] + 4 * (hashed & mask))
+        for at in range(size):
+            word = np.int64(slots[hashes[at] & mask])
+            if (word ^ hashes[at]) & (FULL ^ mask) == 0:
+                prefetch(table[LINES] + 4 * width * (word & mask))
+        for at in range(size):
+            key, hashed = 2 * columns * own[at], hashes[at]
+            slot, reusable, row = hashed & mask, np.int64(-1), np.int64(-1)
+            word = np.int64(slots[slot])
+            while word != EMPTY:
+                if word == DELETED:
+                    reusable = slot
+                elif (word ^ hashed) & (FULL ^ mask) == 0 and same_words(
+                    lines, (word & mask) * width, step, words, key, columns
+                ):
+                    row = word & mask
+                    break
+                slot += 1
+                if slot == stop:
+                    break
+                word = np.int64(slots[slot])
+            if row >= 0:
+                listed += count_derivation(lines, (row + 1) * width, ranks[own[at]], row, queue, listed)
+            elif slot == stop or (step == 1 and not fits_halves(words, own[at], 1, columns)):
+                left[later] = own[at]
+                later += 1
+            else:
+                if reusable >= 0:
+                    slot = reusable
+                else:
+                    filled += 1
+                row = first + made
+                slots[slot] = np.int32((hashed & (FULL ^ mask)) | row)
+                write_row(lines, row, width, step, words, key, columns)
+                taken[made] = slot
+                made += 1
+                queue[listed] = row
+                listed += 1
+    ends[0], ends[1], ends[2], ends[3] = listed, made, later, filled
+
+
+@kernel("int int int ids int ids int")
+def move_rows(address: int, first: int, down: int, taken: Any, made: int, queue: Any, listed: int) -> None:
+    """Moves the rows that `claim_half` made from line `first` on down by some lines."""
+    table = words_at(address)
+    lines, slots, width = halves_at(table[LINES]), halves_at(table[SLOTS]), table[WIDTH]
+    for at in range(first * width, (first + made) * width):
+        lines[at - down * width] = lines[at]
+    for at in range(made):
+        slots[taken[at]] -= down
+    for at in range(listed):
+        if queue[at] >= first:
+            queue[at] -= down
+
+
+@kernel("int int lines ids")
+def find_rows(address: int, forbid: int, keys: Any, out: Any) -> None:
+    """For each key the equal row if it has none of the forbidden flags, else -1."""
+    table = words_at(address)
+    lines, width, columns = halves_at(table[LINES]), table[WIDTH], table[COLUMNS]
+    words = halves_at(keys.ctypes.data)
+    hashes = np.empty(BLOCK, dtype=np.int64)
+    for start in range(0, keys.shape[0], BLOCK):
+        size = min(BLOCK, keys.shape[0] - start)
+        hash_block(table, words, start, size, hashes)
+        for at in range(size):
+            row = find_line(table, words, 2 * columns * (start + at), hashes[at])
+            if row >= 0 and lines[(row + 1) * width - FLAGS] & forbid:
+                row = -1
+            out[start + at] = row
+
+
+@kernel("int lines ids ids")
+def drop_supports(address: int, keys: Any, ranks: Any, lost: Any) -> int:
+    """One derivation less for each key's row. Rows that lose their last well-founded one are suspended and listed."""
+    table = words_at(address)
+    lines, width, columns = halves_at(table[LINES]), table[WIDTH], table[COLUMNS]
+    words = halves_at(keys.ctypes.data)
+    hashes = np.empty(BLOCK, dtype=np.int64)
     end = 0
-    for line in range(len(found)):
-        row = found[line]
-        small[row, count] -= 1
-        if not small[row, flags] & SUSPENDED and ranks[line] < small[row, rank]:
-            small[row, well] -= 1
-            if small[row, well] == 0:
-                small[row, flags] |= SUSPENDED
-                lost[end] = row
-                end += 1
+    for start in range(0, keys.shape[0], BLOCK):
+        size = min(BLOCK, keys.shape[0] - start)
+        hash_block(table, words, start, size, hashes)
+        for at in range(size):
+            row = find_line(table, words, 2 * columns * (start + at), hashes[at])
+            base = (row + 1) * width
+            lines[base - COUNT] -= 1
+            if not lines[base - FLAGS] & SUSPENDED and ranks[start + at] < lines[base - RANK]:
+                lines[base - WELL] -= 1
+                if lines[base - WELL] == 0:
+                    lines[base - FLAGS] |= SUSPENDED
+                    lost[end] = row
+                    end += 1
     return end
 
 
-@compiled
-def erase_rows(slots: Any, lines: Any, small: Any, free: Any, state: Any, ids: Any) -> None:
-    """Takes rows out of the table; their lines may be used again."""
-    mask, width = len(slots) - 1, lines.shape[1] - 2
+@kernel("int ids")
+def erase_rows(address: int, ids: Any) -> None:
+    """Takes rows out of the table; their lines may be used again. None may be waiting to be linked."""
+    table = words_at(address)
+    lines, slots, free = halves_at(table[LINES]), halves_at(table[SLOTS]), halves_at(table[FREE_LINES])
+    width, step, columns, mask = table[WIDTH], table[STEP], table[COLUMNS], table[MASK]
     for at in range(len(ids)):
-        row = ids[at]
-        slot = hash_of(lines, row, width) & mask
-        while slots[slot] != row:
+        row = np.int64(ids[at])
+        hashed = hash_at(lines, row * width, columns, step)
+        slot = hashed & mask
+        word = np.int32((hashed & (FULL ^ mask)) | row)
+        while slots[slot] != word:
             slot = (slot + 1) & mask
         slots[slot] = DELETED
-        small[row, 2 * width + 3] = FREE
-        free[state[1]] = row
-        state[1] += 1
+        lines[(row + 1) * width - FLAGS] = FREE
+        free[table[FREE_COUNT]] = row
+        table[FREE_COUNT] += 1
+    table[FREE_TOP] = table[FREE_COUNT]
 
 
-@compiled
-def activate(small: Any, ids: Any, rank: int) -> None:
+@kernel("int ids int")
+def activate(address: int, ids: Any, rank: int) -> None:
     """Makes rows present: all the derivations they have are from lower ranks."""
-    count = small.shape[1] - 4
+    table = words_at(address)
+    lines, width = halves_at(table[LINES]), table[WIDTH]
     for at in range(len(ids)):
-        row = ids[at]
-        small[row, count + 1] = small[row, count]
-        small[row, count + 2] = rank
-        small[row, count + 3] = (small[row, count + 3] & ~(SUSPENDED | QUEUED | HIDDEN)) | BATCH
+        base = (np.int64(ids[at]) + 1) * width
+        lines[base - WELL] = lines[base - COUNT]
+        lines[base - RANK] = rank
+        lines[base - FLAGS] = (lines[base - FLAGS] & ~(SUSPENDED | QUEUED | HIDDEN)) | BATCH
 
 
-@compiled
-def change_flags(small: Any, ids: Any, on: int, off: int) -> None:
-    flags = small.shape[1] - 1
+@kernel("int ids int int")
+def change_flags(address: int, ids: Any, on: int, off: int) -> None:
+    table = words_at(address)
+    lines, width = halves_at(table[LINES]), table[WIDTH]
     for at in range(len(ids)):
-        small[ids[at], flags] = (small[ids[at], flags] & ~off) | on
+        base = (np.int64(ids[at]) + 1) * width
+        lines[base - FLAGS] = (lines[base - FLAGS] & ~off) | on
 
 
-@compiled
-def gather(lines: Any, ids: Any, column: int, out: Any) -> None:
+@kernel("int ids int int ids")
+def choose_flags(address: int, ids: Any, on: int, off: int, out: Any) -> int:
+    """Those of the rows that have all flags of `on` and none of `off`."""
+    table = words_at(address)
+    lines, width, end = halves_at(table[LINES]), table[WIDTH], 0
     for at in range(len(ids)):
-        out[at] = lines[ids[at], column]
-
-
-# -- indexes ----------------------------------------------------------------------------------------------------------
-#
-# An index maps a key (some columns) to a block of row numbers in `arena`. A full block moves to the arena's end with twice
-# the room. `place` is where in its block each row stands, so that a row is taken out by moving the last one into its place.
-# `state` of an index: keys used, arena used.
-
-
-@compiled
-def link_rows(
-    key_slots: Any, keys: Any, begin: Any, length: Any, room: Any, arena: Any, place: Any, state: Any,
-    wanted: Any, hashes: Any, ids: Any, start: int,
-) -> int:  # fmt: skip
-    """Puts rows into the index under their keys, `wanted`. Returns the number done: fewer than all if there is no room."""
-    mask, width = len(key_slots) - 1, keys.shape[1]
-    limit = min(keys.shape[0], (len(key_slots) * 5) // 8)
-    for at in range(start, len(ids)):
-        slot = hashes[at] & mask
-        key = key_slots[slot]
-        while key != EMPTY:
-            same = True
-            for column in range(width):
-                if keys[key, column] != wanted[at, column]:
-                    same = False
-                    break
-            if same:
-                break
-            slot = (slot + 1) & mask
-            key = key_slots[slot]
-        if key == EMPTY:
-            if state[0] >= limit or state[1] >= len(arena):
-                return at
-            key = np.int32(state[0])
-            state[0] += 1
-            key_slots[slot] = key
-            for column in range(width):
-                keys[key, column] = wanted[at, column]
-            begin[key], length[key], room[key] = state[1], 0, 1
-            state[1] += 1
-        elif length[key] == room[key]:
-            larger = 2 * room[key]
-            if state[1] + larger > len(arena):
-                return at
-            for offset in range(length[key]):
-                arena[state[1] + offset] = arena[begin[key] + offset]
-            begin[key], room[key] = state[1], larger
-            state[1] += larger
-        arena[begin[key] + length[key]] = ids[at]
-        place[ids[at]] = length[key]
-        length[key] += 1
-    return len(ids)
-
-
-@compiled
-def unlink_rows(found: Any, begin: Any, length: Any, arena: Any, place: Any, ids: Any) -> None:
-    """Takes rows out of the index, given the keys they are under."""
-    for at in range(len(ids)):
-        key, row = found[at], ids[at]
-        last = arena[begin[key] + length[key] - 1]
-        arena[begin[key] + place[row]] = last
-        place[last] = place[row]
-        length[key] -= 1
-
-
-@compiled
-def rehash_keys(key_slots: Any, keys: Any, used: int) -> None:
-    mask = len(key_slots) - 1
-    for key in range(used):
-        slot = hash_of(keys, key, keys.shape[1]) & mask
-        while key_slots[slot] != EMPTY:
-            slot = (slot + 1) & mask
-        key_slots[slot] = key
-
-
-@compiled
-def find_keys(key_slots: Any, keys: Any, length: Any, wanted: Any, hashes: Any, out: Any) -> int:
-    """For each line of `wanted`, its key or -1; and the number of rows under them all."""
-    mask, width, total = len(key_slots) - 1, keys.shape[1], 0
-    for line in range(wanted.shape[0]):
-        slot = hashes[line] & mask
-        key = key_slots[slot]
-        while key != EMPTY:
-            same = True
-            for column in range(width):
-                if keys[key, column] != wanted[line, column]:
-                    same = False
-                    break
-            if same:
-                total += length[key]
-                break
-            slot = (slot + 1) & mask
-            key = key_slots[slot]
-        out[line] = key
-    return total
-
-
-@compiled
-def expand_keys(
-    found: Any, begin: Any, length: Any, arena: Any, small: Any, forbid: int, picks: Any, matches: Any
-) -> int:
-    """The pairs (line, row) for keys found, without rows that have a forbidden flag."""
-    end, flags = 0, small.shape[1] - 1
-    for line in range(len(found)):
-        key = found[line]
-        if key < 0:
-            continue
-        first = begin[key]
-        for offset in range(length[key]):
-            row = arena[first + offset]
-            if forbid and small[row, flags] & forbid:
-                continue
-            picks[end] = line
-            matches[end] = row
+        if lines[(np.int64(ids[at]) + 1) * width - FLAGS] & (on | off) == on:
+            out[end] = ids[at]
             end += 1
     return end
+
+
+@kernel("int ids int ids")
+def read_halves(address: int, ids: Any, which: int, out: Any) -> None:
+    """One of the halves behind the columns of each row."""
+    table = words_at(address)
+    lines, width = halves_at(table[LINES]), table[WIDTH]
+    for at in range(len(ids)):
+        out[at] = lines[(np.int64(ids[at]) + 1) * width - which]

@@ -1,12 +1,16 @@
 """A small machine that runs delta plans on words: one compiled loop for all programs.
 
-A plan becomes a list of instructions over registers, one for each slot. The loop takes changed rows one after the other and goes
-depth first through the joins; each time it comes to the end of the instructions it writes a head. It stops when its output is
-full and can go on from there, since all it knows is in `state`. Nothing is compiled for a program, and a round of a recursion
-costs a few calls.
+A plan becomes a list of instructions over registers, one for each slot. A register holds a block of values: the machine takes
+changed rows a block at a time and each instruction goes over the whole block, so that the lines of a block share what it costs
+to read an instruction. A join opens a block for its results, a depth further; when it is full the instructions behind the join
+run, and then the join goes on. Each time the machine comes to the end of the instructions it writes heads. It stops when its
+output is full and can go on from there, since all it knows is in `state` and `blocks`. Nothing is compiled for a program, and
+a round of a recursion costs a few calls.
 
-Instructions are runs of int64: an operation, its length, its operands. An operand is two words: 1 and a constant's word, or 0
-and a register.
+Instructions are runs of int64: an operation, its length, its operands. An operand is two words: what
+it is, and which. Tables and indexes are named by the addresses of their handles. In front stands what is done with the
+changed rows: their table, whether it is recursive, then how many columns go into registers, are compared with a constant, and are
+compared with each other, and these in turn.
 """
 
 from __future__ import annotations
@@ -14,44 +18,45 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit, types
-from numba.extending import intrinsic
 
-from whence.backends.local.kernels import compiled, hash_of
+from whence.backends.local.hashing import (
+    EMPTY,
+    FULL,
+    LINES,
+    MASK,
+    SLOTS,
+    STEP,
+    WIDTH,
+    find_line,
+    hash_at,
+    hash_block,
+    same_words,
+    word_at,
+)
+from whence.backends.local.kernels import FLAGS, RANK
+from whence.backends.local.links import ARENA, BEGIN, LENGTH
+from whence.backends.local.memory import compiled, halves_at, kernel, words_at
 
-JOIN, CHECK, COMPARE, COMPUTE, EMIT = 1, 2, 3, 4, 5
+JOIN, CHECK, COMPARE, COMPUTE, EMIT, EMIT_JOINED = range(1, 7)
+# What an operand is: a register, a constant's word or, in heads right behind a join, a column of the row joined with.
+REGISTER, CONSTANT, COLUMN = range(3)
+# Where the lists of an instruction begin.
+SCAN, JOINED, CHECKED, COMPARED = 5, 10, 8, 5
 EQUAL, UNEQUAL, LESS, LESS_EQUAL, GREATER, GREATER_EQUAL = range(6)
 ADD, SUBTRACT, MULTIPLY, NEGATE, BIT_AND, BIT_OR, BIT_XOR, BIT_NOT, MINIMUM, MAXIMUM, COPY = range(11)
 _SIGN = -(1 << 63)
 AS_NUMBER, AS_UNSIGNED, AS_FLOAT = range(3)
 
-# What `addresses` holds for each table and index that a plan uses.
-TABLE_WORDS, INDEX_WORDS = 4, 6
-# What `state` holds: the next changed row, the depth reached, and whether to go on after a head.
-NEXT, DEPTH, RESUME = 0, 1, 2
+BLOCK = 256
+# `blocks` is: depth, register, line. Behind the registers stand the highest rank that a line uses, and where the rows that it
+# joins with begin and end in the arena of the join's index.
+RANKS, FIRSTS, LASTS = 3, 2, 1
+# What `state` holds: the next changed row, the depth reached, whether to go on after heads, how many
+# joins there are; then, for each open join, the lines of its block and how many are done; then where it is in the code.
+NEXT, DEPTH, RESUME, LEVELS, SIZES = range(5)
 
 
-def _pointer_type(element: Any) -> Any:
-    @intrinsic
-    def pointer(typing_context: Any, address: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            return builder.inttoptr(args[0], context.get_value_type(signature.return_type))
-
-        return types.CPointer(element)(types.int64), generate
-
-    return pointer
-
-
-_words = _pointer_type(types.int64)
-_halves = _pointer_type(types.int32)
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _value(code: Any, at: int, registers: Any) -> int:
-    return code[at + 1] if code[at] else registers[code[at + 1]]
-
-
-@njit(cache=True, nogil=True)
+@compiled
 def _compare(op: int, kind: int, left: int, right: int) -> bool:
     if op == EQUAL:
         return left == right
@@ -71,7 +76,7 @@ def _compare(op: int, kind: int, left: int, right: int) -> bool:
     )
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _compute(op: int, left: int, right: int) -> int:
     if op == ADD:
         return left + right
@@ -97,196 +102,277 @@ def _compute(op: int, left: int, right: int) -> int:
 
 
 @compiled
-def enumerate_heads(
-    code: Any, addresses: Any, scan: Any, ids: Any, registers: Any, key: Any,
-    places: Any, ends: Any, starts: Any, ranks: Any, state: Any, heads: Any, head_ranks: Any,
-) -> int:  # fmt: skip
-    """Writes heads until there are no more or `heads` is full; returns their number. `state[NEXT]` tells how far it came.
+def load_block(code: Any, ids: Any, start: int, blocks: Any) -> int:
+    """The registers of the first block from changed rows; those that do not fit left out. Returns how many fit."""
+    table = words_at(code[0])
+    lines, width, step = halves_at(table[LINES]), table[WIDTH], table[STEP]
+    binds, equals, same = code[2], code[3], code[4]
+    rank = blocks.shape[1] - RANKS
+    end = 0
+    for at in range(start, min(start + BLOCK, len(ids))):
+        base, offset, fits = np.int64(ids[at]) * width, SCAN + 2 * binds, True
+        for _ in range(equals):
+            fits = fits and word_at(lines, base, code[offset], step) == code[offset + 1]
+            offset += 2
+        for _ in range(same):
+            fits = fits and word_at(lines, base, code[offset], step) == word_at(lines, base, code[offset + 1], step)
+            offset += 2
+        if fits:
+            for bind in range(SCAN, SCAN + 2 * binds, 2):
+                blocks[0, code[bind + 1], end] = word_at(lines, base, code[bind], step)
+            blocks[0, rank, end] = lines[base + width - RANK] if code[1] else -1
+            end += 1
+    return end
 
-    `scan` is: table, whether it is recursive, then how many columns go into registers, are compared with a constant, and are
-    compared with each other, and these in turn.
-    """
-    written, capacity, width = 0, heads.shape[0], heads.shape[1]
-    table = scan[0] * TABLE_WORDS
-    lines, line_width = _words(addresses[table]), addresses[table + 1]
-    small = _halves(addresses[table])
-    depth, at = state[DEPTH], 0
+
+@compiled
+def load_operands(code: Any, at: int, count: int, blocks: Any, depth: int, size: int, out: Any) -> None:
+    """Operands as lines of words, one after the other."""
+    for column in range(count):
+        word = code[at + 2 * column + 1]
+        if code[at + 2 * column] == CONSTANT:
+            for line in range(size):
+                out[line * count + column] = word
+        else:
+            for line in range(size):
+                out[line * count + column] = blocks[depth, word, line]
+
+
+@compiled
+def open_join(code: Any, at: int, blocks: Any, depth: int, size: int, keys: Any) -> None:
+    """Finds the rows that each line of the block joins with."""
+    index, count = words_at(code[at + 3]), code[at + 6]
+    first, last = blocks.shape[1] - FIRSTS, blocks.shape[1] - LASTS
+    load_operands(code, at + JOINED, count, blocks, depth, size, keys)
+    lines, width = halves_at(index[LINES]), index[WIDTH]
+    slots, mask, words = halves_at(index[SLOTS]), index[MASK], halves_at(keys.ctypes.data)
+    for line in range(size):
+        key = 2 * count * line
+        hashed = hash_at(words, key, count, 2)
+        slot = hashed & mask
+        word = np.int64(slots[slot])
+        begin, end = np.int64(0), np.int64(0)
+        while word != EMPTY:
+            if (word ^ hashed) & (FULL ^ mask) == 0 and same_words(lines, (word & mask) * width, 2, words, key, count):
+                base = ((word & mask) + 1) * width
+                begin = np.int64(lines[base - BEGIN])
+                end = begin + lines[base - LENGTH]
+                break
+            slot = (slot + 1) & mask
+            word = np.int64(slots[slot])
+        blocks[depth, first, line], blocks[depth, last, line] = begin, end
+
+
+@compiled
+def match_join(code: Any, at: int, blocks: Any, depth: int, state: Any, pairs: Any) -> int:
+    """The next pairs of a line and a row that join, as many as a block holds. Returns their number, 0 when there are no more."""
+    table, index = words_at(code[at + 2]), words_at(code[at + 3])
+    lines, width, step = halves_at(table[LINES]), table[WIDTH], table[STEP]
+    arena, forbid, same = halves_at(index[ARENA]), code[at + 4], code[at + 8]
+    compared = at + JOINED + 2 * (code[at + 6] + code[at + 7])
+    first, last = blocks[depth, blocks.shape[1] - FIRSTS], blocks[depth, blocks.shape[1] - LASTS]
+    picks, rows = pairs[0], pairs[1]
+    size, line, end = state[SIZES + 2 * depth], state[SIZES + 2 * depth + 1], 0
+    while end == 0 and line < size:
+        while end < BLOCK and line < size:
+            begin = first[line]
+            stop = min(last[line], begin + BLOCK - end)
+            for place in range(begin, stop):
+                picks[end] = line
+                rows[end] = arena[place]
+                end += 1
+            first[line] = stop
+            if stop == last[line]:
+                line += 1
+        if forbid or same:
+            found, end = end, 0
+            for pair in range(found):
+                base = rows[pair] * width
+                fits = not lines[base + width - FLAGS] & forbid
+                for one in range(compared, compared + 2 * same, 2):
+                    fits = fits and word_at(lines, base, code[one], step) == word_at(lines, base, code[one + 1], step)
+                picks[end], rows[end] = picks[pair], rows[pair]
+                end += fits
+    state[SIZES + 2 * depth + 1] = line
+    return end
+
+
+@compiled
+def gather_join(code: Any, at: int, blocks: Any, depth: int, pairs: Any, size: int) -> None:
+    """A block at `depth` + 1 from pairs of a line and a row."""
+    table = words_at(code[at + 2])
+    lines, width, step = halves_at(table[LINES]), table[WIDTH], table[STEP]
+    binds, same, carried = code[at + 7], code[at + 8], code[at + 9]
+    bound = at + JOINED + 2 * code[at + 6]
+    for bind in range(bound, bound + 2 * binds, 2):
+        column, register = code[bind], code[bind + 1]
+        for pair in range(size):
+            blocks[depth + 1, register, pair] = word_at(lines, pairs[1, pair] * width, column, step)
+    listed = bound + 2 * (binds + same)
+    for carry in range(listed, listed + carried):
+        register = code[carry]
+        for pair in range(size):
+            blocks[depth + 1, register, pair] = blocks[depth, register, pairs[0, pair]]
+    join_ranks(code, at, blocks, depth, pairs, size, blocks[depth + 1, blocks.shape[1] - RANKS])
+
+
+@compiled
+def join_ranks(code: Any, at: int, blocks: Any, depth: int, pairs: Any, size: int, out: Any) -> None:
+    """The highest rank that each pair uses."""
+    ranks = blocks[depth, blocks.shape[1] - RANKS]
+    for pair in range(size):
+        out[pair] = ranks[pairs[0, pair]]
+    if code[at + 5]:
+        table = words_at(code[at + 2])
+        lines, width = halves_at(table[LINES]), table[WIDTH]
+        for pair in range(size):
+            out[pair] = max(np.int64(out[pair]), np.int64(lines[(pairs[1, pair] + 1) * width - RANK]))
+
+
+@compiled
+def emit_joined(
+    code: Any, at: int, blocks: Any, depth: int, pairs: Any, size: int, heads: Any, head_ranks: Any, written: int
+) -> None:
+    """Heads straight from the pairs of the last join, with no block in between."""
+    table = words_at(code[at + 2])
+    lines, width, step = halves_at(table[LINES]), table[WIDTH], table[STEP]
+    operands = at + code[at + 1] + 2
+    for column in range(heads.shape[1]):
+        source, word = code[operands + 2 * column], code[operands + 2 * column + 1]
+        if source == CONSTANT:
+            for pair in range(size):
+                heads[written + pair, column] = word
+        elif source == REGISTER:
+            for pair in range(size):
+                heads[written + pair, column] = blocks[depth, word, pairs[0, pair]]
+        else:
+            for pair in range(size):
+                heads[written + pair, column] = word_at(lines, pairs[1, pair] * width, word, step)
+    join_ranks(code, at, blocks, depth, pairs, size, head_ranks[written:])
+
+
+@compiled
+def keep_lines(code: Any, at: int, carried: int, blocks: Any, depth: int, kept: Any, size: int) -> int:
+    """Keeps the lines of a block that are marked; the registers listed in the code are still needed."""
+    end, rank = 0, blocks.shape[1] - RANKS
+    for line in range(size):
+        if kept[line]:
+            for carry in range(at, at + carried):
+                blocks[depth, code[carry], end] = blocks[depth, code[carry], line]
+            blocks[depth, rank, end] = blocks[depth, rank, line]
+            end += 1
+    return end
+
+
+@compiled
+def check_block(code: Any, at: int, blocks: Any, depth: int, size: int, keys: Any, pairs: Any) -> int:
+    """Keeps the lines for which a row is there, or is not there."""
+    table, count = words_at(code[at + 2]), code[at + 6]
+    lines, width, rank = halves_at(table[LINES]), table[WIDTH], blocks.shape[1] - RANKS
+    load_operands(code, at + CHECKED, count, blocks, depth, size, keys)
+    words = halves_at(keys.ctypes.data)
+    hash_block(table, words, 0, size, pairs[1])
+    for line in range(size):
+        row = find_line(table, words, 2 * count * line, pairs[1, line])
+        base = (row + 1) * width
+        there = row >= 0 and not lines[base - FLAGS] & code[at + 3]
+        pairs[0, line] = there == (code[at + 4] == 1)
+        if there and code[at + 5]:
+            blocks[depth, rank, line] = max(blocks[depth, rank, line], np.int64(lines[base - RANK]))
+    return keep_lines(code, at + CHECKED + 2 * count, code[at + 7], blocks, depth, pairs[0], size)
+
+
+@compiled
+def compare_block(code: Any, at: int, blocks: Any, depth: int, size: int, keys: Any, pairs: Any) -> int:
+    """Keeps the lines that satisfy a comparison."""
+    load_operands(code, at + COMPARED, 2, blocks, depth, size, keys)
+    for line in range(size):
+        pairs[0, line] = _compare(code[at + 2], code[at + 3], keys[2 * line], keys[2 * line + 1])
+    return keep_lines(code, at + COMPARED + 4, code[at + 4], blocks, depth, pairs[0], size)
+
+
+@compiled
+def compute_block(code: Any, at: int, blocks: Any, depth: int, size: int, keys: Any) -> None:
+    load_operands(code, at + 4, 2, blocks, depth, size, keys)
+    for line in range(size):
+        blocks[depth, code[at + 2], line] = _compute(code[at + 3], keys[2 * line], keys[2 * line + 1])
+
+
+@compiled
+def emit_block(
+    code: Any, at: int, blocks: Any, depth: int, size: int, heads: Any, head_ranks: Any, written: int
+) -> None:
+    rank = blocks.shape[1] - RANKS
+    for column in range(heads.shape[1]):
+        word = code[at + 2 * column + 3]
+        if code[at + 2 * column + 2] == CONSTANT:
+            for line in range(size):
+                heads[written + line, column] = word
+        else:
+            for line in range(size):
+                heads[written + line, column] = blocks[depth, word, line]
+    for line in range(size):
+        head_ranks[written + line] = blocks[depth, rank, line]
+
+
+@kernel("words ids blocks words lines words lines ids")
+def enumerate_heads(
+    code: Any, ids: Any, blocks: Any, keys: Any, pairs: Any, state: Any, heads: Any, head_ranks: Any
+) -> int:
+    """Writes heads until there are no more or there is no room for a block of them; returns their number."""
+    written: Any = np.int64(0)  # typed, or Numba compiles what it is passed to twice
+    depth, at, size = state[DEPTH], 0, 0
     going_back = state[RESUME] == 1
     while True:
-        if not going_back:
-            # The next changed row that fits.
-            if state[NEXT] >= len(ids):
-                state[RESUME] = 0
-                return written
-            row = np.int64(ids[state[NEXT]])
-            state[NEXT] += 1
-            base = row * line_width
-            offset, fits = 5, True
-            for _ in range(scan[2]):
-                registers[scan[offset + 1]] = lines[base + scan[offset]]
-                offset += 2
-            for _ in range(scan[3]):
-                fits = fits and lines[base + scan[offset]] == scan[offset + 1]
-                offset += 2
-            for _ in range(scan[4]):
-                fits = fits and lines[base + scan[offset]] == lines[base + scan[offset + 1]]
-                offset += 2
-            if not fits:
-                continue
-            depth, at = 0, 0
-            ranks[0] = small[2 * base + 2 * line_width - 2] if scan[1] else -1
-        while True:
-            if going_back:
-                # Back to the last join that has another row.
-                going_back = False
-                advanced = False
-                while depth > 0:
-                    begin = starts[depth]
-                    table = code[begin + 2] * TABLE_WORDS
-                    lines_of, width_of = _words(addresses[table]), addresses[table + 1]
-                    small_of = _halves(addresses[table])
-                    index = addresses[-1] + code[begin + 3] * INDEX_WORDS
-                    arena = _halves(addresses[index + 5])
-                    forbid = code[begin + 4]
-                    while places[depth] < ends[depth]:
-                        row = np.int64(arena[places[depth]])
-                        places[depth] += 1
-                        base = row * width_of
-                        if forbid and small_of[2 * base + 2 * width_of - 1] & forbid:
-                            continue
-                        offset = begin + 9 + 2 * code[begin + 6]
-                        fits = True
-                        for _ in range(code[begin + 8]):
-                            pair = offset + 2 * code[begin + 7]
-                            fits = fits and lines_of[base + code[pair]] == lines_of[base + code[pair + 1]]
-                            offset += 2
-                        if not fits:
-                            continue
-                        offset = begin + 9 + 2 * code[begin + 6]
-                        for _ in range(code[begin + 7]):
-                            registers[code[offset + 1]] = lines_of[base + code[offset]]
-                            offset += 2
-                        rank = ranks[depth - 1]
-                        if code[begin + 5]:
-                            rank = max(rank, small_of[2 * base + 2 * width_of - 2])
-                        ranks[depth] = rank
-                        advanced = True
-                        break
-                    if advanced:
-                        at = begin + code[begin + 1]
-                        break
+        if going_back:
+            # Back to the last join that has more.
+            going_back, size = False, 0
+            while depth > 0:
+                at = state[SIZES + 2 * state[LEVELS] + depth - 1]
+                found = match_join(code, at, blocks, depth - 1, state, pairs)
+                if found == 0:
                     depth -= 1
-                if not advanced:
+                elif code[at + code[at + 1]] == EMIT_JOINED:
+                    emit_joined(code, at, blocks, depth - 1, pairs, found, heads, head_ranks, written)
+                    written += found
+                    if written + BLOCK > heads.shape[0]:
+                        state[DEPTH], state[RESUME] = depth, 1
+                        return written
+                else:
+                    gather_join(code, at, blocks, depth - 1, pairs, found)
+                    at += code[at + 1]
+                    size = found
                     break
-            op = code[at]
-            if op == JOIN:
-                # Finds the block of rows under the key; the rows are taken above, one by one.
-                index = addresses[-1] + code[at + 3] * INDEX_WORDS
-                keys_of = _words(addresses[index + 2])
-                count = code[at + 6]
-                for column in range(count):
-                    key[0, column] = _value(code, at + 9 + 2 * column, registers)
-                mask = addresses[index + 1]
-                slots = _halves(addresses[index])
-                slot = np.int64(hash_of(key, 0, count)) & mask
-                found = np.int64(slots[slot])
-                while found != -1:
-                    same = True
-                    for column in range(count):
-                        if keys_of[found * count + column] != key[0, column]:
-                            same = False
-                            break
-                    if same:
-                        break
-                    slot = (slot + 1) & mask
-                    found = np.int64(slots[slot])
-                first, last = np.int64(0), np.int64(0)
-                if found != -1:
-                    first = _words(addresses[index + 3])[found]
-                    last = first + _halves(addresses[index + 4])[found]
-                following = at + code[at + 1]
-                if code[following] != EMIT or written + last - first > capacity:
-                    depth += 1
-                    starts[depth], places[depth], ends[depth] = at, first, last
-                    going_back = True
-                    continue
-                # The last join: its rows become heads without going through the stack.
-                table = code[at + 2] * TABLE_WORDS
-                lines_of, width_of = _words(addresses[table]), addresses[table + 1]
-                small_of = _halves(addresses[table])
-                arena = _halves(addresses[index + 5])
-                forbid, recursive, binds, same_pairs = code[at + 4], code[at + 5], code[at + 7], code[at + 8]
-                bound = at + 9 + 2 * count
-                for place in range(first, last):
-                    base = np.int64(arena[place]) * width_of
-                    if forbid and small_of[2 * base + 2 * width_of - 1] & forbid:
-                        continue
-                    fits = True
-                    for pair in range(same_pairs):
-                        offset = bound + 2 * (binds + pair)
-                        fits = fits and lines_of[base + code[offset]] == lines_of[base + code[offset + 1]]
-                    if not fits:
-                        continue
-                    for bind in range(binds):
-                        registers[code[bound + 2 * bind + 1]] = lines_of[base + code[bound + 2 * bind]]
-                    for column in range(width):
-                        heads[written, column] = _value(code, following + 2 + 2 * column, registers)
-                    rank = ranks[depth]
-                    if recursive:
-                        rank = max(rank, small_of[2 * base + 2 * width_of - 2])
-                    head_ranks[written] = rank
-                    written += 1
-                going_back = True
-                if written == capacity:
-                    state[DEPTH], state[RESUME] = depth, 1
-                    return written
+        if size == 0:
+            if state[NEXT] >= len(ids):
+                return written
+            size = load_block(code, ids, state[NEXT], blocks)
+            state[NEXT] += BLOCK
+            depth, at = 0, SCAN + 2 * (code[2] + code[3] + code[4])
+            if size == 0:
                 continue
-            if op == CHECK:
-                table = code[at + 2] * TABLE_WORDS
-                lines_of, width_of = _words(addresses[table]), addresses[table + 1]
-                small_of = _halves(addresses[table])
-                slots, mask = _halves(addresses[table + 2]), addresses[table + 3]
-                count = code[at + 6]
-                for column in range(count):
-                    key[0, column] = _value(code, at + 7 + 2 * column, registers)
-                slot = np.int64(hash_of(key, 0, count)) & mask
-                row = np.int64(slots[slot])
-                while row != -1:
-                    if row >= 0:
-                        same = True
-                        for column in range(count):
-                            if lines_of[row * width_of + column] != key[0, column]:
-                                same = False
-                                break
-                        if same:
-                            break
-                    slot = (slot + 1) & mask
-                    row = np.int64(slots[slot])
-                base = row * width_of
-                there = row >= 0 and not small_of[2 * base + 2 * width_of - 1] & code[at + 3]
-                if there != (code[at + 4] == 1):
-                    going_back = True
-                    continue
-                if there and code[at + 5]:
-                    ranks[depth] = max(ranks[depth], small_of[2 * base + 2 * width_of - 2])
-            elif op == COMPARE:
-                if not _compare(
-                    code[at + 2], code[at + 3], _value(code, at + 4, registers), _value(code, at + 6, registers)
-                ):
-                    going_back = True
-                    continue
-            elif op == COMPUTE:
-                registers[code[at + 2]] = _compute(
-                    code[at + 3], _value(code, at + 4, registers), _value(code, at + 6, registers)
-                )
-            else:
-                for column in range(width):
-                    heads[written, column] = _value(code, at + 2 + 2 * column, registers)
-                head_ranks[written] = ranks[depth]
-                written += 1
-                going_back = True
-                if written == capacity:
-                    state[DEPTH], state[RESUME] = depth, 1
-                    return written
-                continue
-            at += code[at + 1]
+        op = code[at]
+        if op == JOIN:
+            open_join(code, at, blocks, depth, size, keys)
+            state[SIZES + 2 * depth], state[SIZES + 2 * depth + 1] = size, 0
+            state[SIZES + 2 * state[LEVELS] + depth] = at
+            depth += 1
+            going_back = True
+            continue
+        if op == EMIT:
+            emit_block(code, at, blocks, depth, size, heads, head_ranks, written)
+            written += size
+            going_back = True
+            if written + BLOCK > heads.shape[0]:
+                state[DEPTH], state[RESUME] = depth, 1
+                return written
+            continue
+        if op == CHECK:
+            size = check_block(code, at, blocks, depth, size, keys, pairs)
+        elif op == COMPARE:
+            size = compare_block(code, at, blocks, depth, size, keys, pairs)
+        else:
+            compute_block(code, at, blocks, depth, size, keys)
+        if size == 0:
+            going_back = True
+        at += code[at + 1]

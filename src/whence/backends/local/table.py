@@ -1,13 +1,18 @@
-"""A relation in memory: rows of 64-bit words, found by value, counted, flagged, and indexed as the plans ask."""
+"""A relation in memory: rows of words, found by value, counted, flagged, and indexed as the plans ask."""
 
 from __future__ import annotations
+
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from whence.backends.local import kernels
-from whence.backends.local.arrays import Ids, Lines, enlarge, hashes_of
+from whence.backends.local import hashing, kernels, parallel
+from whence.backends.local.arrays import Ids, Lines
+from whence.backends.local.hashing import FILLED, USED, HashedLines
 from whence.backends.local.index import Index
+from whence.backends.local.kernels import FREE_COUNT, FREE_LINES, FREE_TOP, LINKED, LISTED, TOO_WIDE
+from whence.backends.local.memory import Growing, address_of
 from whence.engine.protocol import FREE
 
 
@@ -16,30 +21,30 @@ class Table:
 
     def __init__(self, arity: int) -> None:
         self.arity = arity
-        self.lines: Lines = np.zeros((16, arity + 2), dtype=np.int64)
-        self.slots: Ids = np.full(32, kernels.EMPTY, dtype=np.int32)
-        self.free: Ids = np.empty(16, dtype=np.int32)
-        self.state = np.zeros(3, dtype=np.int64)
+        self.rows = HashedLines(arity, 1, kernels.OWN_HALVES, kernels.OWN_WORDS)
+        self.handle, self.address = self.rows.handle, self.rows.address
+        self.free = Growing(0, 1)
         self.indexes: dict[tuple[int, ...], Index] = {}
-        self.moves = 0  # how often the arrays have moved
 
     def __len__(self) -> int:
-        return int(self.state[0] - self.state[1])
-
-    @property
-    def small(self) -> NDArray[np.int32]:
-        return self.lines.view(np.int32)
+        return int(self.handle[USED] - self.handle[FREE_COUNT])
 
     # -- reading
 
     def ids(self, forbid: int = 0) -> Ids:
         """The rows that have none of the forbidden flags."""
-        flags = self.small[: self.state[0], -1]
+        flags = self.rows.lines[: self.handle[USED], -kernels.FLAGS]
         return np.flatnonzero((flags & (forbid | FREE)) == 0).astype(np.int32)
+
+    def keys(self, ids: Ids) -> Lines:
+        """The rows by value."""
+        keys: Lines = np.empty((len(ids), self.arity), dtype=np.int64)
+        hashing.read_lines(self.address, ids, keys)
+        return keys
 
     def column(self, ids: Ids, column: int) -> NDArray[np.int64]:
         values = np.empty(len(ids), dtype=np.int64)
-        kernels.gather(self.lines, ids, column, values)
+        hashing.read_column(self.address, ids, column, values)
         return values
 
     def part(self, ids: Ids, columns: tuple[int, ...]) -> Lines:
@@ -50,92 +55,130 @@ class Table:
         return lines
 
     def ranks(self, ids: Ids) -> Ids:
-        ranks: Ids = self.small[ids, -2]
-        return ranks
+        return self._halves(ids, kernels.RANK)
+
+    def flags(self, ids: Ids) -> Ids:
+        return self._halves(ids, kernels.FLAGS)
 
     def with_flags(self, ids: Ids, *, on: int = 0, off: int = 0) -> Ids:
         """Those of the rows that have all flags of `on` and none of `off`."""
-        flags: Ids = self.small[ids, -1]
-        chosen: Ids = ids[((flags & on) == on) & ((flags & off) == 0)]
-        return chosen
+        chosen: Ids = np.empty(len(ids), dtype=np.int32)
+        return chosen[: kernels.choose_flags(self.address, ids, on, off, chosen)]
 
     def derivable(self, ids: Ids) -> Ids:
         """Those of the rows that have a derivation."""
-        chosen: Ids = ids[self.small[ids, -4] > 0]
+        chosen: Ids = ids[self._halves(ids, kernels.COUNT) > 0]
         return chosen
 
     def find(self, keys: Lines, forbid: int = 0) -> Ids:
         """For each line of `keys` the equal row, or -1 if there is none without a forbidden flag."""
         found: Ids = np.empty(len(keys), dtype=np.int32)
-        kernels.find_lines(self.slots, self.lines, self.small, forbid, keys, hashes_of(keys), found)
+        kernels.find_rows(self.address, forbid, keys, found)
         return found
 
-    def index(self, columns: tuple[int, ...]) -> Index:
-        index = self.indexes.get(columns)
-        if index is None:
-            index = self.indexes[columns] = Index(columns)
-            index.link(self.lines, self.ids())
-        return index
+    def _halves(self, ids: Ids, which: int) -> Ids:
+        halves: Ids = np.empty(len(ids), dtype=np.int32)
+        kernels.read_halves(self.address, ids, which, halves)
+        return halves
 
     # -- writing
 
     def add_supports(self, keys: Lines, ranks: Ids) -> Ids:
         """One more derivation per line of `keys`; the rows that are not present and were not queued yet."""
-        made: Ids = np.empty(len(keys), dtype=np.int32)
+        if parallel.is_worthwhile(len(keys)) and self.handle[USED] > len(keys) and not self.handle[FREE_COUNT]:
+            return self._add_by_halves(keys, ranks)
+        return self._add(keys, ranks)
+
+    def _add(self, keys: Lines, ranks: Ids) -> Ids:
         queue: Ids = np.empty(len(keys), dtype=np.int32)
-        ends = np.zeros(3, dtype=np.int64)
-        hashes = hashes_of(keys)
-        done = 0
-        while True:
-            done = kernels.claim_rows(
-                self.slots, self.lines, self.small, self.free, self.state, keys, hashes, ranks, done, made, queue, ends
-            )
-            if done == len(keys):
-                break
-            self._grow(len(keys) - done)
-        for index in self.indexes.values():
-            index.link(self.lines, made[: ends[0]])
-        return queue[: ends[1]].copy()
+        self.handle[LISTED] = done = 0
+        while (done := kernels.claim_rows(self.address, keys, ranks, done, queue)) < len(keys):
+            if self.handle[TOO_WIDE]:
+                self.rows.widen()
+            else:
+                self._make_room(hashing.BLOCK)
+        return queue[: self.handle[LISTED]].copy()
+
+    def _add_by_halves(self, keys: Lines, ranks: Ids) -> Ids:
+        """`add_supports` with two threads."""
+        size, handle = len(keys), self.handle
+        self._make_room(2 * size)
+        used = int(handle[USED])
+        queue, taken, left = np.empty((3, 2, size), dtype=np.int32)
+        ends = np.empty((2, 4), dtype=np.int64)
+
+        def claim(half: int) -> None:
+            first = used + half * size
+            kernels.claim_half(self.address, keys, ranks, half, first, queue[half], taken[half], left[half], ends[half])
+
+        parallel.run([partial(claim, 0), partial(claim, 1)])
+        (listed, made, later, filled), (listed_too, made_too, later_too, filled_too) = ends.tolist()
+        # The rows that the second thread made go right behind those of the first.
+        kernels.move_rows(self.address, used + size, size - made, taken[1], made_too, queue[1], listed_too)
+        handle[USED] = used + made + made_too
+        handle[FILLED] += filled + filled_too
+        queued = [queue[0, :listed], queue[1, :listed_too]]
+        if later or later_too:
+            rest = np.concatenate([left[0, :later], left[1, :later_too]])
+            queued.append(self._add(keys[rest], ranks[rest]))
+        return np.concatenate(queued)
+
+    def _make_room(self, more: int) -> None:
+        self.rows.make_room(len(self), self.rows.lines.shape[1] - kernels.FLAGS, FREE, more)
 
     def drop_supports(self, keys: Lines, ranks: Ids) -> Ids:
         """One derivation less per line of `keys`, which are all there; the rows that this suspended."""
         lost: Ids = np.empty(len(keys), dtype=np.int32)
-        end = kernels.drop_supports(self.small, self.find(keys), ranks, lost)
-        return lost[:end].copy()
+        return lost[: kernels.drop_supports(self.address, keys, ranks, lost)].copy()
 
     def activate(self, ids: Ids, rank: int) -> None:
         """Makes rows present, as part of the current batch."""
-        kernels.activate(self.small, ids, rank)
+        kernels.activate(self.address, ids, rank)
 
     def change_flags(self, ids: Ids, *, on: int = 0, off: int = 0) -> None:
-        kernels.change_flags(self.small, ids, on, off)
+        kernels.change_flags(self.address, ids, on, off)
 
     def erase(self, ids: Ids) -> None:
+        if not len(ids):
+            return
+        self.link_new()
         for index in self.indexes.values():
-            index.unlink(self.lines, ids)
-        if len(self.free) < self.state[1] + len(ids):
-            enlarge(self.free, int(self.state[1]) + 2 * len(ids))
-        kernels.erase_rows(self.slots, self.lines, self.small, self.free, self.state, ids)
+            index.unlink(ids)
+        needed = int(self.handle[FREE_COUNT]) + len(ids)
+        if len(self.free.array) < needed:
+            self.free.grow(needed + needed // 2)
+            self.handle[FREE_LINES] = address_of(self.free.array)
+        kernels.erase_rows(self.address, ids)
 
-    def _grow(self, wanted: int) -> None:
-        self.moves += 1
-        used = int(self.state[0])
-        if used >= len(self.lines):
-            capacity = used + max(min(wanted, used), used // 2, 16)
-            enlarge(self.lines, capacity)
-        if self.state[2] >= (len(self.slots) * 5) // 8:
-            live = len(self)
-            size = len(self.slots) if live < len(self.slots) // 4 else 2 * len(self.slots)
-            self.slots = np.full(size, kernels.EMPTY, dtype=np.int32)
-            kernels.rehash(self.slots, self.lines, self.small, used)
-            self.state[2] = live
+    # -- indexes
 
-    @property
-    def addresses(self) -> list[int]:
-        """For the machine: the lines and their width, the slots and the mask of a hash."""
-        return [self.lines.ctypes.data, self.lines.shape[1], self.slots.ctypes.data, len(self.slots) - 1]
+    def index(self, columns: tuple[int, ...]) -> Index:
+        """An index that knows all rows."""
+        index = self.indexes.get(columns)
+        if index is None:
+            self.link_new()
+            index = self.indexes[columns] = Index(columns, self.rows)
+            index.rebuild(self.ids(), int(self.handle[USED]))
+        else:
+            self.link_new()
+        return index
+
+    def link_new(self) -> None:
+        """Puts the rows made since into the indexes."""
+        handle = self.handle
+        used, linked, count, top = handle[USED], handle[LINKED], handle[FREE_COUNT], handle[FREE_TOP]
+        if used == linked and count == top:
+            return
+        handle[LINKED], handle[FREE_TOP] = used, count
+        if not self.indexes:
+            return
+        new = np.concatenate([self.free.array[count:top, 0], np.arange(linked, used, dtype=np.int32)])
+        for index in self.indexes.values():
+            if len(new) > index.linked or index.has_gaps:
+                index.rebuild(self.ids(), int(used))
+            else:
+                index.link(new, int(used))
 
     @property
     def nbytes(self) -> int:
-        own = self.lines.nbytes + self.slots.nbytes + self.free.nbytes
-        return own + sum(index.nbytes for index in self.indexes.values())
+        return self.rows.nbytes + self.free.array.nbytes + sum(index.nbytes for index in self.indexes.values())

@@ -42,6 +42,18 @@ class Dictionary:
             return int(np.float64(value + 0.0).view(np.int64))  # type: ignore[operator]
         return self.number(value)
 
+    def find(self, value: object, kind: Kind) -> int | None:
+        """The word of a value that may be of any kind; None if no row can hold it."""
+        if kind in (NUMBER, UNSIGNED):
+            low, high = (-1 << 63, 1 << 63) if kind == NUMBER else (0, 1 << 64)
+            return self.encode(value, kind) if isinstance(value, int) and low <= value < high else None
+        if kind == FLOAT:
+            return self.encode(float(value), kind) if isinstance(value, int | float) else None
+        try:
+            return self.numbers.get(value)  # type: ignore[call-overload,no-any-return]
+        except TypeError:  # values have a hash
+            return None
+
     # -- columns
 
     def encode_column(self, values: Sequence[Value], kind: Kind) -> Words:
@@ -66,8 +78,8 @@ class Dictionary:
     def encode_rows(self, rows: Iterable[Tuple], kinds: Sequence[Kind]) -> Lines:
         listed = list(rows)
         lines: Lines = np.empty((len(listed), len(kinds)), dtype=np.int64)
-        for at, (column, kind) in enumerate(zip(zip(*listed, strict=True), kinds, strict=False)):
-            lines[:, at] = self.encode_column(column, kind)
+        for at, kind in enumerate(kinds):
+            lines[:, at] = self.encode_column([row[at] for row in listed], kind)
         return lines
 
     def decode_rows(self, lines: Lines, kinds: Sequence[Kind]) -> list[Tuple]:

@@ -1,0 +1,205 @@
+"""Lines that are found by value: the layout, the compiled loops that look them up, and how they grow.
+
+A *line* is a run of 32-bit halves: columns first, then what its owner keeps with them. They share a cache line, since memory
+latency is what a look-up costs. `step` is the number of halves a column takes: 1 while all words fit 32 bits, 2 otherwise.
+
+A slot of the hash table holds a line's number in its low bits, as many as it takes to number the slots, and above them the same
+bits of the line's hash. Nearly all lines that are not the one looked for are told by these bits, without going to the line.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whence.backends.local.memory import Growing, address_of, compiled, halves_at, kernel, prefetch, words_at
+
+EMPTY, DELETED = -1, -2
+# What a handle of hashed lines begins with.
+LINES, WIDTH, STEP, COLUMNS, CAPACITY, USED, SLOTS, MASK, FILLED, LIMIT = range(10)
+OWN = 10  # from here on a handle is the owner's
+BLOCK = 32  # so many look-ups are under way at once
+FULL = 0xFFFFFFFF
+
+Halves = NDArray[np.int32]
+Handle = NDArray[np.int64]
+
+
+@compiled
+def word_at(halves: Any, base: int, column: int, step: int) -> int:
+    if step == 1:
+        return np.int64(halves[base + column])  # type: ignore[return-value]
+    high, low = np.int64(halves[base + 2 * column + 1]), np.int64(halves[base + 2 * column])
+    return (high << 32) | (low & FULL)  # type: ignore[return-value]
+
+
+@compiled
+def hash_at(halves: Any, base: int, columns: int, step: int) -> int:
+    """32 bits, from the high end of a product, where all bits of the input have arrived."""
+    hashed = np.uint64(0x2545F4914F6CDD1D)
+    for column in range(columns):
+        hashed = (hashed ^ np.uint64(word_at(halves, base, column, step))) * np.uint64(0x9E3779B97F4A7C15)
+        hashed ^= hashed >> np.uint64(32)
+    return np.int64((hashed * np.uint64(0xD6E8FEB86659FD93)) >> np.uint64(32))  # type: ignore[return-value]
+
+
+@compiled
+def same_words(halves: Any, base: int, step: int, key: Any, key_base: int, columns: int) -> bool:
+    """Whether a line has the words of a key, whose columns take two halves each."""
+    same = True
+    for column in range(columns):
+        if word_at(halves, base, column, step) != word_at(key, key_base, column, 2):
+            same = False
+            break
+    return same
+
+
+@compiled
+def find_line(handle: Any, key: Any, key_base: int, hashed: int) -> int:
+    """The line with the words of a key, or -1."""
+    lines, slots, mask = halves_at(handle[LINES]), halves_at(handle[SLOTS]), handle[MASK]
+    width, step, columns = handle[WIDTH], handle[STEP], handle[COLUMNS]
+    slot = hashed & mask
+    word = np.int64(slots[slot])
+    while word != EMPTY:
+        if (word ^ hashed) & (FULL ^ mask) == 0 and word != DELETED:
+            line = word & mask
+            if same_words(lines, line * width, step, key, key_base, columns):
+                return line  # type: ignore[no-any-return]
+        slot = (slot + 1) & mask
+        word = np.int64(slots[slot])
+    return -1
+
+
+@compiled
+def hash_block(handle: Any, keys: Any, start: int, size: int, hashes: Any) -> None:
+    """Hashes `size` keys from the one at `start`, and asks for the slots and then for the lines they may be in."""
+    slots_at, lines_at = handle[SLOTS], handle[LINES]
+    mask, columns, length = handle[MASK], handle[COLUMNS], 4 * handle[WIDTH]
+    for at in range(size):
+        hashes[at] = hash_at(keys, 2 * columns * (start + at), columns, 2)
+        prefetch(slots_at + 4 * (hashes[at] & mask))
+    slots = halves_at(slots_at)
+    for at in range(size):
+        word = np.int64(slots[hashes[at] & mask])
+        if (word ^ hashes[at]) & (FULL ^ mask) == 0:
+            prefetch(lines_at + length * (word & mask))
+
+
+@kernel("int int int")
+def fill_slots(address: int, flags: int, unwanted: int) -> None:
+    """Fills empty slots with the lines in use, but not those that have the unwanted bits in the half `flags`."""
+    handle = words_at(address)
+    lines, slots, mask = halves_at(handle[LINES]), halves_at(handle[SLOTS]), handle[MASK]
+    width, step, columns, used = handle[WIDTH], handle[STEP], handle[COLUMNS], handle[USED]
+    hashes = np.empty(BLOCK, dtype=np.int64)
+    filled = 0
+    for start in range(0, used, BLOCK):
+        count = min(BLOCK, used - start)
+        for at in range(count):
+            hashes[at] = hash_at(lines, (start + at) * width, columns, step)
+            prefetch(handle[SLOTS] + 4 * (hashes[at] & mask))
+        for at in range(count):
+            if unwanted and lines[(start + at) * width + flags] & unwanted:
+                continue
+            slot = hashes[at] & mask
+            while slots[slot] != EMPTY:
+                slot = (slot + 1) & mask
+            slots[slot] = np.int32((hashes[at] & (FULL ^ mask)) | (start + at))
+            filled += 1
+    handle[FILLED] = filled
+
+
+@kernel("int ids lines")
+def read_lines(address: int, ids: Any, out: Any) -> None:
+    """The words of the lines asked for."""
+    handle = words_at(address)
+    lines, width, step = halves_at(handle[LINES]), handle[WIDTH], handle[STEP]
+    for at in range(len(ids)):
+        for column in range(out.shape[1]):
+            out[at, column] = word_at(lines, np.int64(ids[at]) * width, column, step)
+
+
+@kernel("int ids int words")
+def read_column(address: int, ids: Any, column: int, out: Any) -> None:
+    handle = words_at(address)
+    lines, width, step = halves_at(handle[LINES]), handle[WIDTH], handle[STEP]
+    for at in range(len(ids)):
+        out[at] = word_at(lines, np.int64(ids[at]) * width, column, step)
+
+
+def _limit(slots: int) -> int:
+    """How many slots may be filled."""
+    return (slots * 5) // 8
+
+
+class HashedLines:
+    """The arrays behind a handle. `own_halves` is what a line has besides its columns, `own_words` what the handle has."""
+
+    def __init__(self, columns: int, step: int, own_halves: int, own_words: int) -> None:
+        self.columns = columns
+        self.own_halves = own_halves
+        self.room = Growing(2 * BLOCK, columns * step + own_halves)
+        self.slot_room = Growing(4 * BLOCK, 1)
+        self.slots.fill(EMPTY)
+        self.handle: Handle = np.zeros(OWN + own_words, dtype=np.int64)
+        self.address = address_of(self.handle)
+        self.handle[STEP], self.handle[COLUMNS] = step, columns
+        self._moved()
+
+    @property
+    def lines(self) -> Halves:
+        return self.room.array
+
+    @property
+    def slots(self) -> Halves:
+        return self.slot_room.array
+
+    def _moved(self) -> None:
+        handle = self.handle
+        handle[LINES], handle[WIDTH], handle[CAPACITY] = address_of(self.lines), self.lines.shape[1], len(self.lines)
+        handle[SLOTS], handle[MASK] = address_of(self.slots), len(self.slots) - 1
+        handle[LIMIT] = _limit(len(self.slots))
+
+    def make_room(self, live: int, flags: int, unwanted: int, more: int = BLOCK) -> None:
+        """Room for so many more: lines if they are used up, slots if too many are filled.
+
+        `live` is how many of the lines are in slots: those without the unwanted bits in the half `flags`.
+        """
+        handle = self.handle
+        used = int(handle[USED])
+        if used + more > len(self.lines):
+            self.room.grow(used + max(used // 2, more) + BLOCK)
+            self._moved()
+        if handle[FILLED] + more > handle[LIMIT]:
+            # Slots that held deleted lines are filled too; if there are many, the same number of slots will do.
+            size = len(self.slots) if live + more < len(self.slots) // 4 else 2 * len(self.slots)
+            while live + more > _limit(size):
+                size *= 2
+            self.slot_room.grow(size)
+            self.slots.fill(EMPTY)
+            self._moved()
+            fill_slots(self.address, flags, unwanted)
+
+    def clear(self) -> None:
+        self.slots.fill(EMPTY)
+        self.handle[USED] = self.handle[FILLED] = 0
+
+    def widen(self) -> None:
+        """From now on a column takes two halves."""
+        used, columns = int(self.handle[USED]), self.columns
+        room = Growing(0, 2 * columns + self.own_halves)
+        room.grow(len(self.lines))
+        wide = room.array
+        wide[:used, 0 : 2 * columns : 2] = self.lines[:used, :columns]
+        wide[:used, 1 : 2 * columns : 2] = self.lines[:used, :columns] >> 31
+        wide[:used, 2 * columns :] = self.lines[:used, columns:]
+        self.room = room
+        self.handle[STEP] = 2
+        self._moved()
+
+    @property
+    def nbytes(self) -> int:
+        return self.lines.nbytes + self.slots.nbytes

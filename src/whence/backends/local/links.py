@@ -1,0 +1,198 @@
+"""The compiled loops on the indexes of a table.
+
+An index maps a key (some columns of the table) to the rows that have it. Its hashed lines are the keys; behind the columns stands
+where in `ARENA` the key's block of row numbers begins, how many there are, and for how many there is room. A full block moves
+to the arena's end with half as much room again. `PLACE` is where in its block each row stands, so that a row is taken out
+by moving the last one into its place.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from whence.backends.local.hashing import (
+    CAPACITY,
+    COLUMNS,
+    EMPTY,
+    FILLED,
+    FULL,
+    LIMIT,
+    LINES,
+    MASK,
+    OWN,
+    SLOTS,
+    STEP,
+    USED,
+    WIDTH,
+    find_line,
+    hash_at,
+    same_words,
+    word_at,
+)
+from whence.backends.local.kernels import FLAGS
+from whence.backends.local.memory import compiled, halves_at, kernel, words_at
+
+ARENA, ARENA_SIZE, ARENA_USED, ARENA_WANTED, PLACE, TABLE, PROJECTION = range(OWN, OWN + 7)
+OWN_HALVES = 3
+BEGIN, LENGTH, ROOM = 3, 2, 1  # halves before the line's end
+
+
+@compiled
+def project(index: Any, row: int, key: Any) -> None:
+    """A row's key."""
+    table = words_at(index[TABLE])
+    lines = halves_at(table[LINES])
+    for column in range(index[COLUMNS]):
+        word = word_at(lines, row * table[WIDTH], index[PROJECTION + column], table[STEP])
+        key[2 * column], key[2 * column + 1] = np.int32(word & FULL), np.int32(word >> 32)
+
+
+@compiled
+def claim_key(index: Any, key: Any) -> int:
+    """The line of a key, made if there was none. There must be room."""
+    lines, slots, mask, width = halves_at(index[LINES]), halves_at(index[SLOTS]), index[MASK], index[WIDTH]
+    columns = index[COLUMNS]
+    hashed = hash_at(key, 0, columns, 2)
+    slot = hashed & mask
+    word = np.int64(slots[slot])
+    while word != EMPTY:
+        if (word ^ hashed) & (FULL ^ mask) == 0 and same_words(lines, (word & mask) * width, 2, key, 0, columns):
+            return word & mask  # type: ignore[no-any-return]
+        slot = (slot + 1) & mask
+        word = np.int64(slots[slot])
+    line = index[USED]
+    index[USED] += 1
+    index[FILLED] += 1
+    slots[slot] = np.int32((hashed & (FULL ^ mask)) | line)
+    for half in range(2 * columns):
+        lines[line * width + half] = key[half]
+    base = (line + 1) * width
+    lines[base - BEGIN], lines[base - LENGTH], lines[base - ROOM] = 0, 0, 0
+    return line  # type: ignore[no-any-return]
+
+
+@kernel("int ids int")
+def link_rows(address: int, ids: Any, start: int) -> int:
+    """Puts rows into the index. Returns the number done: fewer than all if there is no room in the arena or for keys."""
+    index = words_at(address)
+    width = index[WIDTH]
+    lines, arena, place = halves_at(index[LINES]), halves_at(index[ARENA]), halves_at(index[PLACE])
+    scratch = np.empty(2 * index[COLUMNS] + 1, dtype=np.int32)
+    key = halves_at(scratch.ctypes.data)
+    for at in range(start, len(ids)):
+        if index[USED] >= index[CAPACITY] or index[FILLED] >= index[LIMIT]:
+            return at
+        row = np.int64(ids[at])
+        project(index, row, key)
+        base = (claim_key(index, key) + 1) * width
+        begin, length, room = np.int64(lines[base - BEGIN]), np.int64(lines[base - LENGTH]), lines[base - ROOM]
+        if length == room:
+            larger = length + (length >> 1) + 1
+            end = index[ARENA_USED]
+            if end + larger > index[ARENA_SIZE]:
+                index[ARENA_WANTED] = end + larger
+                return at
+            for offset in range(length):
+                arena[end + offset] = arena[begin + offset]
+            begin = end
+            lines[base - BEGIN], lines[base - ROOM] = begin, larger
+            index[ARENA_USED] = end + larger
+        arena[begin + length] = row
+        place[row] = length
+        lines[base - LENGTH] = length + 1
+    return len(ids)
+
+
+@kernel("int ids int")
+def count_keys(address: int, ids: Any, start: int) -> int:
+    """First half of building an index at once: how many rows each key has, and each row's key noted in its place."""
+    index = words_at(address)
+    width = index[WIDTH]
+    lines, place = halves_at(index[LINES]), halves_at(index[PLACE])
+    scratch = np.empty(2 * index[COLUMNS] + 1, dtype=np.int32)
+    key = halves_at(scratch.ctypes.data)
+    for at in range(start, len(ids)):
+        if index[USED] >= index[CAPACITY] or index[FILLED] >= index[LIMIT]:
+            return at
+        row = np.int64(ids[at])
+        project(index, row, key)
+        line = claim_key(index, key)
+        lines[(line + 1) * width - LENGTH] += 1
+        place[row] = line
+    return len(ids)
+
+
+@kernel("int ids")
+def fill_blocks(address: int, ids: Any) -> None:
+    """Second half: blocks without spare room, one after the other."""
+    index = words_at(address)
+    width, end = index[WIDTH], 0
+    lines, arena, place = halves_at(index[LINES]), halves_at(index[ARENA]), halves_at(index[PLACE])
+    for line in range(index[USED]):
+        base = (line + 1) * width
+        lines[base - BEGIN], lines[base - ROOM] = end, lines[base - LENGTH]
+        end += lines[base - LENGTH]
+        lines[base - LENGTH] = 0
+    index[ARENA_USED] = end
+    for at in range(len(ids)):
+        row = np.int64(ids[at])
+        base = (np.int64(place[row]) + 1) * width
+        length = lines[base - LENGTH]
+        arena[lines[base - BEGIN] + length] = row
+        place[row] = length
+        lines[base - LENGTH] = length + 1
+
+
+@kernel("int ids")
+def unlink_rows(address: int, ids: Any) -> None:
+    """Takes rows out of the index."""
+    index = words_at(address)
+    width, columns = index[WIDTH], index[COLUMNS]
+    lines, arena, place = halves_at(index[LINES]), halves_at(index[ARENA]), halves_at(index[PLACE])
+    scratch = np.empty(2 * columns + 1, dtype=np.int32)
+    key = halves_at(scratch.ctypes.data)
+    for at in range(len(ids)):
+        row = np.int64(ids[at])
+        project(index, row, key)
+        base = (find_line(index, key, 0, hash_at(key, 0, columns, 2)) + 1) * width
+        begin = np.int64(lines[base - BEGIN])
+        lines[base - LENGTH] -= 1
+        last = arena[begin + lines[base - LENGTH]]
+        arena[begin + place[row]] = last
+        place[last] = place[row]
+
+
+@kernel("int lines ids ids")
+def find_blocks(address: int, keys: Any, first: Any, last: Any) -> int:
+    """For each key where its rows are in the arena; and the number of rows under them all."""
+    index = words_at(address)
+    lines, width, columns, total = halves_at(index[LINES]), index[WIDTH], index[COLUMNS], 0
+    words = halves_at(keys.ctypes.data)
+    for at in range(keys.shape[0]):
+        line = find_line(index, words, 2 * columns * at, hash_at(words, 2 * columns * at, columns, 2))
+        first[at] = last[at] = 0
+        if line >= 0:
+            base = (line + 1) * width
+            first[at] = lines[base - BEGIN]
+            last[at] = first[at] + lines[base - LENGTH]
+            total += lines[base - LENGTH]
+    return total
+
+
+@kernel("int ids ids int ids ids")
+def expand_blocks(address: int, first: Any, last: Any, forbid: int, picks: Any, matches: Any) -> int:
+    """The pairs (line, row) for blocks found, without rows that have a forbidden flag."""
+    index = words_at(address)
+    table = words_at(index[TABLE])
+    lines, width, arena, end = halves_at(table[LINES]), table[WIDTH], halves_at(index[ARENA]), 0
+    for line in range(len(first)):
+        for offset in range(first[line], last[line]):
+            row = np.int64(arena[offset])
+            if forbid and lines[(row + 1) * width - FLAGS] & forbid:
+                continue
+            picks[end] = line
+            matches[end] = row
+            end += 1
+    return end

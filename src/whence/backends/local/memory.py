@@ -1,0 +1,139 @@
+"""Memory by address, for the compiled loops.
+
+What a loop works on it is told by a *handle*: one array of words with the addresses and sizes of everything else. A call passes
+the address of a handle, whatever it needs, arrays may grow between calls, and instructions can name tables by address.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import mmap
+import sys
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from llvmlite import ir
+from numba import njit, types
+from numba.extending import intrinsic
+from numpy.typing import NDArray
+
+from whence.engine import protocol
+
+# The loops that Python calls, with the types it calls them with; see `compiling`.
+KERNELS: dict[str, tuple[Any, str]] = {}
+A = TypeVar("A", bound=np.generic)
+_PAGE, _LARGE = 1 << 21, 1 << 22
+
+
+def _pointer_to(element: Any) -> Any:
+    @intrinsic
+    def pointer(_typing: Any, _address: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return builder.inttoptr(args[0], context.get_value_type(signature.return_type))
+
+        return types.CPointer(element)(types.int64), generate
+
+    return pointer
+
+
+def _digest() -> str:
+    """Of all that goes into the loops. Numba keeps them by the file that a function is in, and does not see that a constant or
+    a function changed that it takes from another file."""
+    sources = [Path(__file__).with_stem(name) for name in ("hashing", "kernels", "links", "machine", "memory")]
+    joined = b"".join(path.read_bytes() for path in (*sources, Path(protocol.__file__)))
+    return hashlib.sha256(joined).hexdigest()[:12]
+
+
+_DIGEST = _digest()
+_njit: Any = njit  # its type does not know all options
+
+
+def compiled(function: Any) -> Any:
+    """A function that compiled loops call: it needs nothing for being called from Python."""
+    function.__qualname__ += f"_{_DIGEST}"
+    return _njit(cache=True, nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)
+
+
+def kernel(arguments: str) -> Any:
+    """A compiled loop that Python calls. `arguments` are the types of its arguments, in short."""
+
+    def compile_later(function: Any) -> Any:
+        function.__qualname__ += f"_{_DIGEST}"
+        dispatcher = _njit(cache=True, nogil=True, no_cfunc_wrapper=True)(function)
+        KERNELS[function.__name__] = (dispatcher, " ".join(_TYPES[each] for each in arguments.split()))
+        return dispatcher
+
+    return compile_later
+
+
+_TYPES = {
+    "int": "int64,",
+    "ids": "int32[::1],",
+    "words": "int64[::1],",
+    "lines": "int64[:,::1],",
+    "blocks": "int64[:,:,::1],",
+}
+
+
+words_at = _pointer_to(types.int64)
+halves_at = _pointer_to(types.int32)
+
+
+def _prefetch(_typing: Any, _address: Any) -> Any:
+    """Asks for the cache line at an address, without waiting for it."""
+
+    def generate(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+        byte, flag = ir.IntType(8).as_pointer(), ir.IntType(32)
+        function = builder.module.declare_intrinsic(
+            "llvm.prefetch", [byte], ir.FunctionType(ir.VoidType(), [byte, flag, flag, flag])
+        )
+        builder.call(function, [builder.inttoptr(args[0], byte), flag(1), flag(3), flag(1)])
+        return context.get_dummy_value()
+
+    return types.void(types.int64), generate
+
+
+prefetch: Any = intrinsic(_prefetch)
+
+
+def address_of(array: NDArray[A]) -> int:
+    address: int = array.__array_interface__["data"][0]
+    return address
+
+
+class Growing:
+    """An array of 32-bit halves with room to grow, in lines of `width` halves.
+
+    Large ones are moved by the system, which copies nothing, and are in large pages: NumPy asks for these when it makes an
+    array, but not when it resizes one, and touching memory for the first time costs more than anything done with it here.
+    """
+
+    def __init__(self, lines: int, width: int) -> None:
+        self.array: NDArray[np.int32] = np.empty((lines, width), dtype=np.int32)
+        self._map: mmap.mmap | None = None
+
+    def grow(self, lines: int) -> None:
+        """To at least so many lines. No view of the array may be in use."""
+        old, width = self.array, self.array.shape[1]
+        size = -(-lines * width * 4 // _PAGE) * _PAGE
+        if lines <= len(old):
+            return
+        if size < _LARGE or sys.platform != "linux":
+            self.array = np.empty((lines, width), dtype=np.int32)
+            self.array[: len(old)] = old
+            return
+        if self._map is None:
+            self._map = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+            self._map.madvise(mmap.MADV_HUGEPAGE)
+            self._view(width)[: len(old)] = old
+        else:
+            self.array = old = np.empty((0, width), dtype=np.int32)
+            self._map.resize(size)
+            self._view(width)
+
+    def _view(self, width: int) -> NDArray[np.int32]:
+        assert self._map is not None
+        lines = len(self._map) // (4 * width)
+        self.array = np.frombuffer(self._map, dtype=np.int32, count=lines * width).reshape(lines, width)
+        return self.array

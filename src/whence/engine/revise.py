@@ -1,0 +1,143 @@
+"""Another plan for the same data: rules have come or gone.
+
+A stratum whose rules are the same is kept, with its rows and what is known of them, and maintained like in any epoch if an input
+changes. One that gains or loses rules is maintained from the derivations of those rules, if support counting does it. Where
+relations depend on each other in another way than before, and in strata maintained in other ways, the stratum is evaluated
+beside the others and compared with what was there: those above see the difference only.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Generic
+
+from whence.engine.maintain import MaintainedStratum, Maintainer
+from whence.engine.protocol import BATCH, EXTERNAL, GONE, Ids, Keys, Ranks
+from whence.engine.support import Delta, SupportStratum
+from whence.lang.program import Atom, Literal, Program, Rule, Stratum
+from whence.plan.compile import Plan
+from whence.plan.steps import DeltaPlan, StratumPlan
+from whence.reference.evaluate import StratumEvaluator
+
+
+def revise(maintainer: Maintainer[Ids, Keys, Ranks], plan: Plan) -> dict[str, Delta[Ids]]:
+    """An epoch in which the plan becomes another one. The maintainer's `settle` ends it.
+
+    Relations that are not in the new plan lose all their rows; the backend may forget them after that.
+    """
+    return _Revision(maintainer, plan).run()
+
+
+@dataclass
+class _Revision(Generic[Ids, Keys, Ranks]):
+    maintainer: Maintainer[Ids, Keys, Ranks]
+    plan: Plan
+
+    def __post_init__(self) -> None:
+        self.backend = self.maintainer.backend
+        self.before = {
+            frozenset(each.relations): (stratum, each, old)
+            for stratum, each, old in zip(
+                self.maintainer.plan.program.strata,
+                self.maintainer.plan.strata,
+                self.maintainer.strata,
+                strict=True,
+            )
+        }
+        self.changes: dict[str, Delta[Ids]] = {}
+
+    def run(self) -> dict[str, Delta[Ids]]:
+        maintainer, program = self.maintainer, self.plan.program
+        gone = [name for name in maintainer.plan.program.relations if name not in program.relations]
+        maintainer.guard.restart()
+        maintainer.guard.program = program
+        self.backend.extend(program)
+        evaluator = StratumEvaluator(program, maintainer.guard.limits)
+        strata = []
+        for stratum, each in zip(program.strata, self.plan.strata, strict=True):
+            strata.append(self._stratum(stratum, each, evaluator))
+        for name in gone:
+            rows = self.backend.table(name).ids()
+            self.changes[name] = Delta(self.backend.concatenate([]), rows)
+        maintainer.plan, maintainer.strata = self.plan, strata
+        maintainer.stats.derivations = self.backend.enumerated
+        return self.changes
+
+    def _stratum(
+        self, stratum: Stratum, each: StratumPlan, evaluator: StratumEvaluator
+    ) -> MaintainedStratum[Ids, Keys, Ranks]:
+        inputs = {name: self.changes[name] for name in each.inputs if name in self.changes}
+        found = self.before.get(frozenset(each.relations))
+        if found is None or self._shape(self.plan.program, stratum, each) != self._shape(
+            self.maintainer.plan.program, *found[:2]
+        ):
+            return self._rebuild(stratum, each, evaluator)
+        _, earlier, old = found
+        dropped, added = self._rules(self.maintainer.plan.program, earlier), self._rules(self.plan.program, each)
+        dropped, added = dropped - added, added - dropped
+        if not dropped and not added:
+            old.plan = each
+            if inputs:
+                self.changes |= old.maintain({}, {}, inputs, first=False)
+            return old
+        if not isinstance(old, SupportStratum):
+            return self._rebuild(stratum, each, evaluator)
+        self.changes |= old.revise(each, inputs, _one_plan_each(earlier, dropped), _one_plan_each(each, added))
+        return old
+
+    def _shape(self, program: Program, stratum: Stratum, each: StratumPlan) -> object:
+        """What has to be equal for rows and their supports to keep their meaning."""
+        members = sorted(each.relations)
+        subsumptions = [rule for rule in program.subsumptions if rule.dominated.relation in each.relations]
+        return (
+            [program.relations[name] for name in members],
+            (each.native, each.aggregates, stratum.monotone, stratum.stages, stratum.groups, subsumptions),
+        )
+
+    def _rules(self, program: Program, each: StratumPlan) -> Counter[_RuleKey]:
+        return Counter(_key(rule) for name in each.relations for rule in program.rules_for(name))
+
+    def _rebuild(
+        self, stratum: Stratum, each: StratumPlan, evaluator: StratumEvaluator
+    ) -> MaintainedStratum[Ids, Keys, Ranks]:
+        """Evaluates the stratum on copies of its inputs, and takes over the result."""
+        scratch = self.backend.scratch()
+        inputs: dict[str, Delta[Ids]] = {}
+        for name in each.inputs:
+            keys = self.backend.rows(name, without=GONE)
+            table = scratch.table(name)
+            copied = table.add_supports(keys, scratch.unranked(keys))
+            table.activate(copied, 1)
+            table.change_flags(copied, off=BATCH)
+            inputs[name] = Delta(copied, scratch.concatenate([]))
+        outside = {name: self.backend.rows(name, having=EXTERNAL) for name in each.relations}
+        built = self.maintainer.make(stratum, each, scratch, evaluator)
+        built.maintain({}, {name: keys for name, keys in outside.items() if len(keys)}, inputs, first=True)
+        built.backend = self.backend
+        for name in each.relations:
+            added, gone = self.backend.take_over(name, scratch)
+            if len(added) or len(gone):
+                self.changes[name] = Delta(added, gone)
+        return built
+
+
+_RuleKey = tuple[Atom, tuple[Literal, ...]]
+
+
+def _key(rule: Rule) -> _RuleKey:
+    """What a rule says and where: names of helpers may change."""
+    return rule.head, rule.body
+
+
+def _one_plan_each(each: StratumPlan, wanted: Mapping[_RuleKey, int]) -> Sequence[DeltaPlan]:
+    """For each of the rules a plan that finds all its derivations, given all rows of the relation that it begins with."""
+    left = Counter(wanted)
+    plans: dict[str, DeltaPlan] = {}
+    for plan in (*each.statics, *each.deltas):
+        name, key = plan.rule.name, _key(plan.rule)
+        if not plan.negated and name not in plans and left[key]:
+            plans[name] = plan
+            left[key] -= 1
+    return tuple(plans.values())

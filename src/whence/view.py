@@ -1,0 +1,93 @@
+"""One relation of a session: its tuples one by one, or all at once as an Arrow table or a pandas DataFrame."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from whence.backends.local.backend import LocalBackend
+from whence.backends.local.words import Words
+from whence.lang.program import Relation
+from whence.lang.types import FLOAT, NUMBER, UNSIGNED, Kind, Tuple, Types
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+_BITS = {NUMBER: np.int64, UNSIGNED: np.uint64, FLOAT: np.float64}
+
+
+class View:
+    """A relation as it is whenever it is looked at; the order of its tuples means nothing.
+
+    >>> from whence import Session, load
+    >>> view = Session(load('.decl size(name:symbol, cm:number) size("ant", 1). size("bee", 2). .output size')).relation("size")
+    >>> len(view), ("ant", 1) in view
+    (2, True)
+    >>> view.arrow().schema.names
+    ['name', 'cm']
+    """
+
+    def __init__(self, relation: Relation, types: Types, backend: LocalBackend) -> None:
+        self.name = relation.name
+        self.fields = relation.fields
+        self._types = types
+        self._backend = backend
+
+    def __repr__(self) -> str:
+        columns = ", ".join(f"{field.name}:{field.type}" for field in self.fields)
+        return f"<{self.name}({columns}), {len(self)} tuples>"
+
+    def __len__(self) -> int:
+        return len(self._backend.table(self.name))
+
+    def __iter__(self) -> Iterator[Tuple]:
+        return iter(self._backend.decode(self.name, self._backend.table(self.name).ids()))
+
+    def __contains__(self, row: object) -> bool:
+        if not isinstance(row, tuple) or len(row) != len(self.fields):
+            return False
+        words = [
+            self._backend.dictionary.find(value, field.kind) for value, field in zip(row, self.fields, strict=True)
+        ]
+        if None in words:
+            return False
+        return bool(self._backend.table(self.name).find(np.array([words], dtype=np.int64))[0] >= 0)
+
+    def arrow(self) -> pa.Table:
+        """The columns as declared: `int64`, `uint64`, `double`, `string`, structs, lists."""
+        # Slow to import, and most sessions do without.
+        import pyarrow as pa  # noqa: PLC0415
+
+        from whence.io.arrow import arrow_schema  # noqa: PLC0415
+
+        table = self._backend.table(self.name)
+        ids = table.ids()
+        if not self.fields:
+            rows = pa.array([{}] * len(ids), pa.struct([]))
+            return pa.Table.from_batches([pa.RecordBatch.from_struct_array(rows)])
+        columns = [self._column(table.column(ids, at), field.kind) for at, field in enumerate(self.fields)]
+        return pa.Table.from_arrays(columns, schema=arrow_schema(self.fields, self._types))
+
+    def pandas(self) -> pd.DataFrame:
+        table = self.arrow()
+        frame = table.to_pandas()
+        return frame if self.fields else frame.reindex(range(table.num_rows))
+
+    def _column(self, words: Words, kind: Kind) -> pa.Array:
+        import pyarrow as pa  # noqa: PLC0415
+
+        from whence.io.arrow import arrow_array  # noqa: PLC0415
+
+        if kind in _BITS:
+            return pa.array(words.view(_BITS[kind]))
+        # Each value that occurs is made once, then repeated where its word stands.
+        dictionary = self._backend.dictionary
+        occurs = np.zeros(len(dictionary.values), dtype=np.bool_)
+        occurs[words] = True
+        distinct = np.flatnonzero(occurs)
+        place = np.zeros(len(occurs), dtype=np.int64)
+        place[distinct] = np.arange(len(distinct))
+        return arrow_array(dictionary.decode_column(distinct, kind), kind, self._types).take(pa.array(place[words]))

@@ -1,0 +1,84 @@
+"""Views are exact and changes add up while rules come and go between epochs."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.properties.counting import count_sequence
+from tests.properties.programs import DERIVED, Run, rules, runs, shapes, updates
+from tests.properties.test_maintenance import EXAMPLES, LIMITS
+
+from whence import ProgramError, Session, Update
+from whence.lang.types import Tuple
+from whence.reference import RunawayError, evaluate
+from whence.session import STRATEGIES
+
+# A rule to add, the number of a rule to drop, or an epoch.
+Action = str | int | list[Update]
+epoch = st.lists(updates().map(lambda drawn: Update(*drawn)), min_size=1, max_size=6)
+changes_of_rules = st.one_of(rules(), rules(), shapes(dict.fromkeys(DERIVED, 0)), st.integers(0, 9))
+actions = st.lists(st.one_of(changes_of_rules, epoch), min_size=1, max_size=8)
+
+
+def take(session: Session, action: Action) -> Iterable[Update]:
+    if isinstance(action, str):
+        return session.add_rule(action)
+    if isinstance(action, int):
+        names = [rule.name for rule in session.program.rules]
+        return session.drop_rule(names[action % len(names)]) if names else []
+    return session.apply(action)
+
+
+@contextmanager
+def recursion_refused(strategy: str) -> Iterator[None]:
+    """Counting does without recursion."""
+    try:
+        yield
+    except ValueError as error:
+        if strategy != "counting" or "counting does not maintain recursion" not in str(error):
+            raise
+
+
+def check_revisions(run: Run, steps: list[Action], strategy: str, wanted: frozenset[str] | None) -> None:
+    base: dict[str, set[Tuple]] = {}
+    session = Session(run.program, wanted=wanted, strategy=strategy, limits=LIMITS)
+    total = session.views()
+    for action in [*map(list, run.epochs[:2]), *steps]:
+        changes: Iterable[Update] = []
+        # A rule that does not fit is refused, and nothing has changed then.
+        with suppress(ProgramError), recursion_refused(strategy):
+            changes = take(session, action)
+        if isinstance(action, list):
+            for op, relation, row, _ in action:
+                rows = base.setdefault(relation, set())
+                (rows.add if op == "+" else rows.discard)(row)
+        for op, relation, row, _ in changes:
+            assert (row in total.setdefault(relation, set())) == (op == "-"), "a change that changes nothing"
+            (total[relation].remove if op == "-" else total[relation].add)(row)
+        expected = evaluate(session.program, base, limits=LIMITS)
+        expected = {name: rows for name, rows in expected.items() if wanted is None or name in wanted}
+        assert session.views() == expected
+        assert {name: rows for name, rows in total.items() if rows} == {
+            name: rows for name, rows in expected.items() if rows
+        }
+    count_sequence()
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@settings(
+    max_examples=max(40, EXAMPLES // 20),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+)
+@given(run=runs(), steps=actions, wanted=st.sampled_from((None, frozenset("p"), frozenset("qs"))))
+def test_views_follow_rules_that_come_and_go(
+    strategy: str, run: Run, steps: list[Action], wanted: frozenset[str] | None
+) -> None:
+    with warnings.catch_warnings(), suppress(RunawayError), recursion_refused(strategy):
+        warnings.simplefilter("ignore")
+        check_revisions(run, steps, strategy, wanted)
