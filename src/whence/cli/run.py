@@ -43,6 +43,8 @@ _REMEMBERED = 100_000  # times of epochs: a run of months must not grow
 
 class Strategy(StrEnum):
     SUPPORT = "support"
+    DRED = "dred"
+    ABSORPTION = "absorption"
     RECOMPUTE = "recompute"
 
 
