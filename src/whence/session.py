@@ -13,6 +13,7 @@ from whence.backends.local.backend import LocalBackend
 from whence.engine.dred import DredStratum
 from whence.engine.guard import Guard
 from whence.engine.maintain import Maintainer, Native, absorb
+from whence.engine.protocol import EXTERNAL
 from whence.engine.revise import revise
 from whence.engine.stats import Stats
 from whence.engine.support import Delta, SupportStratum
@@ -246,19 +247,7 @@ class Session:
         listed = [update if isinstance(update, Update) else Update(*update) for update in updates]
         for update in listed:
             self._check(update)
-        wanted: dict[str, dict[Tuple, bool]] = {}
-        self.windows.advance(now)
-        for update in listed:
-            self.windows.advance(update.time)
-        for op, relation, row, time in listed:
-            wanted.setdefault(relation, {})[row] = op == "+"
-            if op == "+":
-                self.windows.insert(relation, row, time)
-            else:
-                self.windows.delete(relation, row)
-        for relation, row in self.windows.expire():
-            wanted.setdefault(relation, {})[row] = False
-        return wanted, len(listed)
+        return self.windows.collect(listed, now), len(listed)
 
     def _check(self, update: Update) -> None:
         self._check_relation(update.relation)
@@ -332,6 +321,16 @@ class Session:
             "bytes": {name: table.nbytes for name, table in self._backend.tables.items()},
         }
 
+    @property
+    def rounds(self) -> int:
+        """The rounds of recursion so far."""
+        return self._maintainer.stats.rounds
+
+    @property
+    def nbytes(self) -> int:
+        """What the tables and their indexes take."""
+        return sum(table.nbytes for table in self._backend.tables.values())
+
     def relation(self, name: str) -> View:
         """The tuples of a relation, in no particular order: to iterate over, or as an Arrow table or a pandas DataFrame."""
         if name not in self.program.relations:
@@ -357,6 +356,14 @@ class Session:
         # A recorded firing takes a round of its own.
         is_exact = stratum.ranked_epochs <= 1 and not self.recordings
         return Ranking.EXACT if is_exact else Ranking.WELL_FOUNDED
+
+    def base(self) -> dict[str, set[Tuple]]:
+        """The tuples that were put into base relations from outside."""
+        tables = {name: self._backend.table(name) for name in self._base}
+        return {
+            name: set(self._backend.decode(name, table.with_flags(table.ids(), on=EXTERNAL)))
+            for name, table in tables.items()
+        }
 
     def views(self) -> dict[str, set[Tuple]]:
         return {name: set(self.relation(name)) for name in self.program.relations if self._shows(name)}

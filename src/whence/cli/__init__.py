@@ -39,6 +39,18 @@ COMMANDS = (
         PROGRAMS,
     ),
     LazyCommand(
+        "state",
+        "whence.cli.state:state",
+        "Look at the state that a run keeps in a folder, check it, compact it.",
+        PROGRAMS,
+    ),
+    LazyCommand(
+        "capture",
+        "whence.cli.capture:capture",
+        "Make a PostgreSQL database record the changes of tables, so that views can follow them.",
+        PROGRAMS,
+    ),
+    LazyCommand(
         "why", "whence.cli.why:why", "Show why a fact holds: its smallest proof, down to base facts.", QUESTIONS
     ),
     LazyCommand(

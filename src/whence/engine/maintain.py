@@ -65,11 +65,15 @@ class Maintainer(Generic[Ids, Keys, Ranks]):
         self, removals: Mapping[str, list[Tuple]], insertions: Mapping[str, list[Tuple]]
     ) -> dict[str, Delta[Ids]]:
         """One epoch. What is taken out must be there from outside, and what is put in must not. `settle` ends it."""
-        self.guard.restart()
-        changes: dict[str, Delta[Ids]] = {}
         with self.stats.phase("collect"):
             removed = {name: self.backend.encode(name, rows) for name, rows in removals.items() if rows}
             inserted = {name: self.backend.encode(name, rows) for name, rows in insertions.items() if rows}
+        return self.apply_encoded(removed, inserted)
+
+    def apply_encoded(self, removed: Mapping[str, Keys], inserted: Mapping[str, Keys]) -> dict[str, Delta[Ids]]:
+        """The same, for rows as the backend writes them."""
+        self.guard.restart()
+        changes: dict[str, Delta[Ids]] = {}
         for stratum in self.strata:
             own = stratum.plan.relations
             out = {name: removed[name] for name in own if name in removed}

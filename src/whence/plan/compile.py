@@ -46,7 +46,17 @@ def restrict(program: Program, wanted: Iterable[str] | None) -> Program:
 def compile_plan(program: Program, wanted: Iterable[str] | None = None) -> Plan:
     """A plan under which as much as can be is maintained."""
     program = restrict(program, wanted)
-    reasons = dict(_reasons_to_recompute(program))
+    return _planned(program, dict(_reasons_to_recompute(program)))
+
+
+def compile_evaluation(program: Program) -> Plan:
+    """A plan for evaluating once: recursion through aggregates is left in the rules."""
+    inside = ((stratum, "aggregates inside recursion") for stratum in program.strata if stratum.monotone)
+    reasons = {name: reason for stratum, reason in inside for name in stratum.relations}
+    return _planned(program, dict(_reasons_to_recompute(program)) | reasons)
+
+
+def _planned(program: Program, reasons: dict[str, str]) -> Plan:
     extracted, specs = extract_aggregates(program, frozenset(program.relations) - frozenset(reasons))
     resting = dict(_resting_values(extracted, specs))
     if resting:
