@@ -54,6 +54,7 @@ class Strategy(StrEnum):
     SUPPORT = "support"
     COUNTING = "counting"
     DRED = "dred"
+    ABSORPTION = "absorption"
     RECOMPUTE = "recompute"
 
 
