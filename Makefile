@@ -72,8 +72,9 @@ $(BENCH)/.stamp: requirements-bench.lock pyproject.toml
 	touch $@
 
 .PHONY: bench
-bench: $(BENCH)/.stamp  ## measure against DuckDB, Nemo, clingo and Pathway; tables and plots go to bench/results
+bench: $(BENCH)/.stamp java  ## measure against DuckDB, Nemo, clingo and Pathway; tables and plots go to bench/results
 	cd bench && ../$(BENCH)/bin/python -m whence_bench
+	$(BENCH)/bin/python bench/spark_stream.py
 
 .PHONY: format
 format: setup  ## rewrite the sources in the house style
