@@ -17,9 +17,9 @@ from evaluation import CLOSURE, CLOSURE_SQL
 from graphs import Edges, gnm
 from measure import Report, median_seconds, milliseconds, percentile, plot_bars
 from peers import DuckDB
-from whence.network.topology import transit_stub
 
 from whence import Session, Update, load
+from whence.network.topology import transit_stub
 
 SHORTEST_PATHS = """.decl link(x:symbol, y:symbol, ms:number) .input link
 path(x, y, ms) :- link(x, y, ms).

@@ -38,6 +38,12 @@ def reach(folder: Path) -> None:
     Path("reach.dl").write_text(REACH)
 
 
+@pytest.fixture
+def whence(whence: Whence) -> Whence:
+    """Without Spark, which is slow to start; test_run_on_spark.py compares the two."""
+    return lambda *arguments, **more: whence(*arguments, "--no-spark", **more)
+
+
 def update(op: str, *row: object, relation: str = "link", **more: object) -> str:
     return json.dumps({"op": op, "relation": relation, "tuple": row, **more})
 
@@ -242,7 +248,7 @@ def test_the_summary_is_json_for_scripts(whence: Whence) -> None:
     # A program with a warning: nothing else may be on the standard error.
     Path("reach.dl").write_text(REACH + ".decl spare(x: symbol)\n")
     write(update("+", "a", "b"), COMMIT, update("-", "a", "b"))
-    found = summary(whence("run", "reach.dl", "--updates", "updates.jsonl", "--no-spark", "--json"))
+    found = summary(whence("run", "reach.dl", "--updates", "updates.jsonl", "--json"))
     seconds = found.pop("seconds")
     assert isinstance(seconds, dict)
     assert list(seconds) == ["total", "median", "p99", "max"]
@@ -431,7 +437,7 @@ def tell(stream: IO[str] | None, *each: str) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_the_epoch_under_way_and_the_run(number: signal.Signals, started: Started) -> None:
-    process = started("run", "reach.dl", "--updates", "-", "--json")
+    process = started("run", "reach.dl", "--updates", "-", "--json", "--no-spark")
     tell(process.stdin, update("+", "a", "b"), COMMIT, update("+", "b", "c"))
     assert process.stdout is not None
     # Changes come as soon as their epoch ends, while the updates go on.
@@ -446,7 +452,7 @@ def test_a_signal_ends_the_epoch_under_way_and_the_run(number: signal.Signals, s
 
 
 def test_a_reader_that_goes_away_ends_the_run_quietly(started: Started) -> None:
-    process = started("run", "reach.dl", "--updates", "-")
+    process = started("run", "reach.dl", "--updates", "-", "--no-spark")
     tell(process.stdin, update("+", "a", "b"), COMMIT)
     assert process.stdout is not None
     assert process.stdout.readline() == change(1, "+", "a", "b") + "\n"

@@ -84,8 +84,11 @@ def test_python_prints_what_the_page_shows(block: Block) -> None:
     assert not failures, "".join(failures)
 
 
+# A folder with a script of its own is run by a test of its own.
 @pytest.mark.parametrize(
-    "folder", sorted(path for path in EXAMPLES.iterdir() if path.is_dir()), ids=lambda path: path.name
+    "folder",
+    sorted(path for path in EXAMPLES.iterdir() if path.is_dir() and not (path / "main.py").exists()),
+    ids=lambda path: path.name,
 )
 def test_example_gives_its_expected_views(folder: Path, tmp_path: Path) -> None:
     (program,) = folder.glob("program.*")
@@ -102,6 +105,7 @@ def test_example_gives_its_expected_views(folder: Path, tmp_path: Path) -> None:
             "--changes",
             str(changes),
             "--quiet",
+            "--no-spark",
         ]
     if (folder / "functions.py").exists():
         command += ["--functions", str(folder / "functions.py")]

@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from whence import reference, session
+from whence.cli.annotate import AnnotateOption, SemiringOption, evaluate_in
 from whence.cli.programs import FunctionsOption, ProgramArgument, load_program
 from whence.cli.progress import Progress
 from whence.cli.terminal import err, show, show_diagnostic, summary_of
@@ -20,6 +21,7 @@ from whence.lang.load import ignored_in_one_shot
 from whence.lang.program import Program
 from whence.lang.types import Tuple
 from whence.plan import restrict
+from whence.semiring import NotInThisSemiring
 
 RUNAWAY = 3
 
@@ -48,6 +50,8 @@ def evaluate(
     ] = Path(),
     functions: FunctionsOption = None,
     engine: Annotated[Engine, typer.Option(help="What evaluates the program.")] = Engine.LOCAL,
+    semiring: SemiringOption = None,
+    annotate: AnnotateOption = None,
     max_rounds: Annotated[
         int | None,
         typer.Option(min=1, metavar="N", help="Stop a recursion that takes more rounds.", rich_help_panel="Limits"),
@@ -69,6 +73,8 @@ def evaluate(
 
     The exit code is 1 if the program or its facts are wrong, 2 if the command is, 3 if a limit was reached.
     """
+    if annotate and semiring is None:
+        raise typer.BadParameter("needs --semiring, to say what annotations are", param_hint="--annotate")
     limits = reference.Limits(max_rounds=max_rounds, max_tuples=max_tuples, timeout=timeout)
     folder = None if output == Path("-") else output
     with reported_errors(), shown_warnings(quiet=quiet):
@@ -80,7 +86,12 @@ def evaluate(
             given = read_inputs(loaded, facts, progress)
             progress.text = f"evaluating with the {engine} engine"
             wanted, tell = wanted_of(loaded), _telling(progress)
-            if engine == Engine.REFERENCE:
+            if semiring is not None:
+                naive = engine == Engine.REFERENCE
+                loaded, views = evaluate_in(
+                    semiring, loaded, given, annotate, naive=naive, limits=limits, on_round=tell
+                )
+            elif engine == Engine.REFERENCE:
                 views = reference.evaluate(restrict(loaded, wanted), given, limits=limits, on_round=tell)
             else:
                 views = session.evaluate(loaded, given, wanted=wanted, limits=limits, on_round=tell)
@@ -141,7 +152,7 @@ def reported_errors() -> Iterator[None]:
     except FactError as error:
         show(err, str(error))
         raise typer.Exit(1) from None
-    except reference.FunctionError as error:
+    except (reference.FunctionError, NotInThisSemiring) as error:
         show(err, f"error: {error}")
         raise typer.Exit(1) from None
     except RecursionError:

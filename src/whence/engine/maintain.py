@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Generic
 
+from whence.engine.absorption import AbsorptionStratum
 from whence.engine.guard import Guard
 from whence.engine.protocol import ADDED, EXTERNAL, Backend, Ids, Keys, Ranks
 from whence.engine.recompute import RecomputedStratum
@@ -16,7 +17,18 @@ from whence.plan.compile import Plan
 from whence.plan.steps import StratumPlan
 from whence.reference.evaluate import StratumEvaluator
 
-MaintainedStratum = SupportStratum[Ids, Keys, Ranks] | RecomputedStratum[Ids, Keys, Ranks]
+NativeStratum = SupportStratum[Ids, Keys, Ranks] | AbsorptionStratum[Ids, Keys, Ranks]
+MaintainedStratum = NativeStratum[Ids, Keys, Ranks] | RecomputedStratum[Ids, Keys, Ranks]
+Native = Callable[[StratumPlan, Backend[Ids, Keys, Ranks], Guard, Stats], NativeStratum[Ids, Keys, Ranks]]
+
+
+def absorb(
+    plan: StratumPlan, backend: Backend[Ids, Keys, Ranks], guard: Guard, stats: Stats
+) -> NativeStratum[Ids, Keys, Ranks]:
+    """Maintains what rules derive by absorption. Base relations have nothing to absorb, aggregates no formulas."""
+    if plan.aggregates or not (plan.deltas or plan.statics):
+        return SupportStratum(plan, backend, guard, stats)
+    return AbsorptionStratum(plan, backend, guard, stats)
 
 
 class Maintainer(Generic[Ids, Keys, Ranks]):
@@ -27,7 +39,7 @@ class Maintainer(Generic[Ids, Keys, Ranks]):
         plan: Plan,
         backend: Backend[Ids, Keys, Ranks],
         guard: Guard,
-        native: type[SupportStratum[Ids, Keys, Ranks]] = SupportStratum,
+        native: Native[Ids, Keys, Ranks] = SupportStratum,
     ) -> None:
         self.plan = plan
         self.native = native
@@ -80,3 +92,10 @@ class Maintainer(Generic[Ids, Keys, Ranks]):
     def is_external(self, name: str, keys: Keys) -> list[bool]:
         """For each row, whether it was put in from outside."""
         return self.backend.have_flag(name, keys, EXTERNAL)
+
+    def support_of(self, name: str) -> SupportStratum[Ids, Keys, Ranks] | None:
+        """The stratum of a relation whose rows are kept by ranks."""
+        for stratum in self.strata:
+            if type(stratum) is SupportStratum and name in stratum.plan.relations:
+                return stratum
+        return None
