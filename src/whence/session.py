@@ -313,9 +313,10 @@ class Session:
         return result
 
     def _compile(self, program: Program, wanted: frozenset[str] | None, sizes: Mapping[str, int]) -> Plan:
-        planned, self.recordings = record_derivations(program, self._recorded)
+        planned, recordings = record_derivations(program, self._recorded)
         plan = STRATEGIES[self.strategy].compile(planned, wanted, sizes)
         _refuse_unrecordable(plan, self._recorded)
+        self.recordings = recordings
         return plan
 
     def stats(self) -> SessionStats:
