@@ -43,17 +43,22 @@ $(STAMP): requirements.lock pyproject.toml
 java:  ## make sure that a Java for Spark (17 or newer) is there
 	tools/ensure_java.sh
 
+.PHONY: postgres
+postgres:  ## make sure that a PostgreSQL (14 or newer) is there for the tests
+	tools/ensure_postgres.sh
+
 .PHONY: run
-run: setup java  ## evaluate the reachability example and print its views
-	$(BIN)/whence eval examples/reachability/program.dl -F examples/reachability/facts -D -
+run: setup java  ## keep the views of a network current while its links fail, and draw the worst failure
+	$(BIN)/python examples/network/main.py
 
 .PHONY: test
-test: setup java lint  ## lint, then run every test
+test: setup java postgres lint  ## lint, then run every test
 	$(BIN)/pytest
 
 .PHONY: test-long
-test-long: setup  ## random programs and updates against the reference evaluator, 20,000 of them
+test-long: setup java postgres  ## 20,000 random sequences against the reference; all of conformance on Spark; kills at every instant
 	WHENCE_EXAMPLES=20500 $(BIN)/pytest tests/properties
+	WHENCE_LONG=1 $(BIN)/pytest tests/backends/spark tests/faults
 
 .PHONY: lint
 lint: setup  ## style, types and import order
@@ -62,10 +67,17 @@ lint: setup  ## style, types and import order
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 
+# Peers bring versions of their own: they live apart from what is tested.
+BENCH := .venv-bench
+$(BENCH)/.stamp: requirements-bench.lock pyproject.toml
+	@$(FIND_PYTHON); "$$python" -m venv $(BENCH)
+	$(BENCH)/bin/python -m pip install --disable-pip-version-check --quiet --requirement requirements-bench.lock
+	$(BENCH)/bin/python -m pip install --disable-pip-version-check --quiet --no-deps --editable .
+	touch $@
+
 .PHONY: bench
-bench: setup  ## how long programs of 5,000 rules take to parse and to check; what explanations cost
-	$(BIN)/python bench/load_rules.py
-	$(BIN)/python bench/why.py
+bench: $(BENCH)/.stamp  ## measure against DuckDB, Nemo, clingo, Pathway and Spark; tables and plots go to bench/results
+	for suite in load_rules evaluation updates why spark_batch spark_stream; do $(BENCH)/bin/python bench/$$suite.py; done
 
 .PHONY: format
 format: setup  ## rewrite the sources in the house style
@@ -84,5 +96,5 @@ LOCK_OPTIONS := --quiet --upgrade --universal --python-version 3.11 --no-emit-in
 
 .PHONY: clean
 clean:  ## remove everything that make made
-	rm -rf $(VENV) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) $(BENCH) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,11 +1,11 @@
 """Whence keeps recursive views over changing data exact, and can say why every row is there."""
 
+from importlib import import_module
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from whence.lang import Program, ProgramError, load, load_file
-
 if TYPE_CHECKING:
+    from whence.lang import Program, ProgramError, load, load_file
     from whence.session import Changes, Session, Update
 
 __version__ = version("whence")
@@ -14,8 +14,7 @@ __all__ = ["Changes", "Program", "ProgramError", "Session", "Update", "__version
 
 def __getattr__(name: str) -> Any:
     # The engine brings compiled code with it: programs that only read the language need not wait for it.
-    if name in ("Changes", "Session", "Update"):
-        from whence import session  # noqa: PLC0415
-
-        return getattr(session, name)
+    if name in __all__:
+        home = "whence.session" if name in ("Changes", "Session", "Update") else "whence.lang"
+        return getattr(import_module(home), name)
     raise AttributeError(f"module 'whence' has no attribute {name!r}")

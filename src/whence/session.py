@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sized
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -12,7 +12,8 @@ from whence.backends.local.arrays import Ids, Lines
 from whence.backends.local.backend import LocalBackend
 from whence.engine.dred import DredStratum
 from whence.engine.guard import Guard
-from whence.engine.maintain import Maintainer
+from whence.engine.maintain import Maintainer, Native, absorb
+from whence.engine.protocol import EXTERNAL
 from whence.engine.revise import revise
 from whence.engine.stats import Stats
 from whence.engine.support import Delta, SupportStratum
@@ -29,14 +30,15 @@ from whence.view import View
 class Strategy(NamedTuple):
     """How views are kept up to date: how a program is planned, and how strata with delta plans are maintained."""
 
-    compile: Callable[[Program, Iterable[str] | None], Plan]
-    native: type[SupportStratum[Ids, Lines, Ids]]
+    compile: Callable[[Program, Iterable[str] | None, Mapping[str, int]], Plan]
+    native: Native[Ids, Lines, Ids]
 
 
 STRATEGIES: Mapping[str, Strategy] = {
     "support": Strategy(compile_plan, SupportStratum),
     "counting": Strategy(compile_counting, SupportStratum),
     "dred": Strategy(compile_plan, DredStratum),
+    "absorption": Strategy(compile_plan, absorb),
     "recompute": Strategy(compile_recomputation, SupportStratum),
 }
 
@@ -145,7 +147,8 @@ class Session:
         if unknown := (self._wanted or frozenset()) - program.relations.keys():
             raise ValueError(f"there is no relation {min(unknown)}; there are {', '.join(program.relations)}")
         self._recorded = frozenset(record)
-        self.plan = self._compile(program)
+        sizes = {name: len(rows) for name, rows in (facts or {}).items() if isinstance(rows, Sized)}
+        self.plan = self._compile(program, self._wanted, sizes)
         self.program = program
         self.windows = Windows(program.relations)
         self._base = frozenset(program.base_relations)
@@ -155,7 +158,35 @@ class Session:
         )
         self.epoch = -1
         self.last_epoch: Work = _work(Stats())
-        self.initial = self.apply(Update("+", name, row) for name, rows in (facts or {}).items() for row in rows)
+        self._start(facts or {})
+
+    def _start(self, facts: Mapping[str, Iterable[Tuple]]) -> None:
+        """The first epoch, without a look at what is there before it."""
+        stats = self._maintainer.stats
+        with stats.phase("collect"):
+            insertions = {name: list(dict.fromkeys(rows)) for name, rows in facts.items()}
+            for name, rows in insertions.items():
+                self._check_relation(name)
+                arity = self.program.relations[name].arity
+                for row in rows:
+                    if len(row) != arity:
+                        self._check(Update("+", name, row))
+            forgotten = [name for name in insertions if self.windows.forgets(name)]
+            passing = [Update("+", name, row) for name in forgotten for row in insertions[name]]
+            for name, kept in self._collect(passing, None)[0].items():
+                insertions[name] = [row for row, stays in kept.items() if stays]
+        self._maintainer.settle(self._maintainer.apply({}, insertions))
+        self.epoch += 1
+        self.last_epoch = _work(stats)
+
+    @property
+    def initial(self) -> Changes:
+        """What the first epoch brought: all there is, as long as no other has been applied."""
+        if self.epoch:
+            raise RuntimeError("updates have been applied: what was there at first is not known any more")
+        return Changes(
+            {name: list(view) for name in self.program.relations if self._shows(name) and (view := self.relation(name))}
+        )
 
     def apply(self, updates: Iterable[Update | tuple[str, str, Tuple]], now: float | None = None) -> Changes:
         """One epoch: all updates at once, the last one for a tuple deciding. Gives the net changes of all relations.
@@ -217,30 +248,21 @@ class Session:
         listed = [update if isinstance(update, Update) else Update(*update) for update in updates]
         for update in listed:
             self._check(update)
-        wanted: dict[str, dict[Tuple, bool]] = {}
-        self.windows.advance(now)
-        for update in listed:
-            self.windows.advance(update.time)
-        for op, relation, row, time in listed:
-            wanted.setdefault(relation, {})[row] = op == "+"
-            if op == "+":
-                self.windows.insert(relation, row, time)
-            else:
-                self.windows.delete(relation, row)
-        for relation, row in self.windows.expire():
-            wanted.setdefault(relation, {})[row] = False
-        return wanted, len(listed)
+        return self.windows.collect(listed, now), len(listed)
 
     def _check(self, update: Update) -> None:
-        relation = self.program.relations.get(update.relation)
-        if relation is None:
-            raise ValueError(f"there is no relation {update.relation}")
-        if update.relation not in self._base:
-            raise ValueError(f"{update.relation} is derived by rules: only base relations take updates")
+        self._check_relation(update.relation)
+        relation = self.program.relations[update.relation]
         if update.op not in ("+", "-"):
             raise ValueError(f"{update.op} is no operation: + inserts, - deletes")
         if len(update.tuple) != relation.arity:
             raise ValueError(f"{relation.name} has {relation.arity} columns, not {len(update.tuple)}")
+
+    def _check_relation(self, name: str) -> None:
+        if name not in self.program.relations:
+            raise ValueError(f"there is no relation {name}")
+        if name not in self._base:
+            raise ValueError(f"{name} is derived by rules: only base relations take updates")
 
     def add_rule(self, text: str) -> Changes:
         """Adds rules to the program, with facts and declarations that come with them. Gives what that changes, as an epoch.
@@ -269,20 +291,27 @@ class Session:
             before = self.program.relations.get(name)
             if before is not None:
                 _refuse_redeclared(before, relation)
-        plan = self._compile(program)
+        base = self._base & program.relations.keys()  # a relation that took updates goes on taking them
+        wanted, kept = self._wanted, None
+        if wanted is not None:
+            outputs = {transfer.relation for transfer in program.transfers_of("output")}
+            wanted |= outputs - self.program.relations.keys()
+            kept = wanted & program.relations.keys() | base.difference(program.base_relations)
+        sizes = {name: len(table) for name, table in self._backend.tables.items()}
+        plan = self._compile(program, kept, sizes)
         stats = self._maintainer.stats.copy()
         changes = revise(self._maintainer, plan)
-        self.program, self.plan = program, plan
-        self._base |= set(program.base_relations)  # a relation that took updates goes on taking them
+        self.program, self.plan, self._wanted = program, plan, wanted
+        self._base = base.union(program.base_relations)
         self.windows.extend(program.relations)
         self.epoch += 1
         result = self._finish(changes, stats, 0)
         self._backend.forget(name for name in tuple(self._backend.tables) if name not in plan.program.relations)
         return result
 
-    def _compile(self, program: Program) -> Plan:
+    def _compile(self, program: Program, wanted: frozenset[str] | None, sizes: Mapping[str, int]) -> Plan:
         planned, self.recordings = record_derivations(program, self._recorded)
-        plan = STRATEGIES[self.strategy].compile(planned, self._wanted)
+        plan = STRATEGIES[self.strategy].compile(planned, wanted, sizes)
         _refuse_unrecordable(plan, self._recorded)
         return plan
 
@@ -299,7 +328,7 @@ class Session:
         if name not in self.program.relations:
             raise ValueError(f"there is no relation {name}; there are {', '.join(self.program.relations)}")
         if not self._shows(name):
-            raise ValueError(f"{name} is not among the relations that the session was asked for")
+            raise ValueError(f"{name} is not among the relations that the session shows")
         return View(self.program.relations[name], self.program.types, self._backend)
 
     def _shows(self, name: str) -> bool:
@@ -319,6 +348,14 @@ class Session:
         # A recorded firing takes a round of its own.
         is_exact = stratum.ranked_epochs <= 1 and not self.recordings
         return Ranking.EXACT if is_exact else Ranking.WELL_FOUNDED
+
+    def base(self) -> dict[str, set[Tuple]]:
+        """The tuples that were put into base relations from outside."""
+        tables = {name: self._backend.table(name) for name in self._base}
+        return {
+            name: set(self._backend.decode(name, table.with_flags(table.ids(), on=EXTERNAL)))
+            for name, table in tables.items()
+        }
 
     def views(self) -> dict[str, set[Tuple]]:
         return {name: set(self.relation(name)) for name in self.program.relations if self._shows(name)}

@@ -6,6 +6,8 @@ import pytest
 from click.testing import Result
 
 import whence as package
+from whence.cli import COMMANDS
+from whence.cli.lazy import LazyCommand
 
 Whence = Callable[..., Result]
 
@@ -44,7 +46,21 @@ def test_the_entry_point_runs() -> None:
     assert ran.stdout == f"whence {package.__version__}\n"
 
 
+def test_help_loads_no_engine_and_no_parser() -> None:
+    code = (
+        "import sys; from whence.cli import app; app(['--help'], standalone_mode=False);"
+        "print([each for each in ('numba', 'numpy', 'lark', 'sqlglot', 'pyspark') if each in sys.modules])"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
+def test_the_summary_of_a_command_is_how_its_help_begins(command: LazyCommand, whence: Whence) -> None:
+    assert command.help in " ".join(whence(command.name, "--help").stdout.split())
+
+
 def test_spark_is_not_loaded() -> None:
-    code = "import sys, whence.cli; print('pyspark' in sys.modules)"
+    code = "import sys, whence.cli.run, whence.cli.evaluate; print('pyspark' in sys.modules)"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout == "False\n"

@@ -38,6 +38,12 @@ def reach(folder: Path) -> None:
     Path("reach.dl").write_text(REACH)
 
 
+@pytest.fixture
+def whence(whence: Whence) -> Whence:
+    """Without Spark, which is slow to start; test_run_on_spark.py compares the two."""
+    return lambda *arguments, **more: whence(*arguments, "--no-spark", **more)
+
+
 def update(op: str, *row: object, relation: str = "link", **more: object) -> str:
     return json.dumps({"op": op, "relation": relation, "tuple": row, **more})
 
@@ -242,7 +248,7 @@ def test_the_summary_is_json_for_scripts(whence: Whence) -> None:
     # A program with a warning: nothing else may be on the standard error.
     Path("reach.dl").write_text(REACH + ".decl spare(x: symbol)\n")
     write(update("+", "a", "b"), COMMIT, update("-", "a", "b"))
-    found = summary(whence("run", "reach.dl", "--updates", "updates.jsonl", "--no-spark", "--json"))
+    found = summary(whence("run", "reach.dl", "--updates", "updates.jsonl", "--json"))
     seconds = found.pop("seconds")
     assert isinstance(seconds, dict)
     assert list(seconds) == ["total", "median", "p99", "max"]
@@ -431,7 +437,7 @@ def tell(stream: IO[str] | None, *each: str) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_the_epoch_under_way_and_the_run(number: signal.Signals, started: Started) -> None:
-    process = started("run", "reach.dl", "--updates", "-", "--json")
+    process = started("run", "reach.dl", "--updates", "-", "--json", "--no-spark")
     tell(process.stdin, update("+", "a", "b"), COMMIT, update("+", "b", "c"))
     assert process.stdout is not None
     # Changes come as soon as their epoch ends, while the updates go on.
@@ -446,7 +452,7 @@ def test_a_signal_ends_the_epoch_under_way_and_the_run(number: signal.Signals, s
 
 
 def test_a_reader_that_goes_away_ends_the_run_quietly(started: Started) -> None:
-    process = started("run", "reach.dl", "--updates", "-")
+    process = started("run", "reach.dl", "--updates", "-", "--no-spark")
     tell(process.stdin, update("+", "a", "b"), COMMIT)
     assert process.stdout is not None
     assert process.stdout.readline() == change(1, "+", "a", "b") + "\n"
@@ -474,3 +480,20 @@ def test_the_example_gives_its_expected_changes(whence: Whence) -> None:
             (links.add if record.op == "+" else links.discard)(record.tuple)
     views = reference.evaluate(load_file(program), {"link": links})
     assert total(written["changes.jsonl"].splitlines()) == {name: views[name] for name in ("reach", "hops")}
+
+
+@pytest.mark.parametrize("strategy", ["support", "dred", "recompute"])
+def test_every_strategy_gives_the_same_changes(whence: Whence, strategy: str) -> None:
+    write(update("+", "a", "b"), update("+", "b", "a"), COMMIT, update("-", "a", "b"))
+    result = whence("run", "reach.dl", "--updates", "updates.jsonl", "--quiet", "--strategy", strategy)
+    expected = [("+", pair) for pair in (["a", "a"], ["a", "b"], ["b", "a"], ["b", "b"])]
+    expected += [("-", pair) for pair in (["a", "a"], ["a", "b"], ["b", "b"])]
+    found = [json.loads(line) for line in result.stdout.splitlines()]
+    assert sorted((change["op"], change["tuple"]) for change in found) == expected
+
+
+def test_a_strategy_that_does_not_suit_the_program_is_refused(whence: Whence) -> None:
+    write(update("+", "a", "b"))
+    result = whence("run", "reach.dl", "--updates", "updates.jsonl", "--strategy", "counting")
+    assert result.exit_code == 2
+    assert "counting does not maintain recursion (reach)" in " ".join(result.stderr.replace("│", " ").split())

@@ -159,3 +159,13 @@ def test_stats_tell_the_time_of_aggregates_and_recomputed_strata() -> None:
     session = Session(load(text + "e(x, x) :- a(x).\n"))
     session.apply([Update("+", "a", (1,))])
     assert {"aggregate", "recompute"} <= session.last_epoch["seconds"].keys()
+
+
+def test_an_aggregate_that_needs_values_from_outside_is_asked_for_them() -> None:
+    # `e(x, _)` holds whenever the aggregate has a value, but z comes from w alone.
+    text = ".decl e(x:number, y:number)\n.decl w(x:number, z:number)\n.input e, w\n.output p\n"
+    rule = "p(x, z, n) :- w(x, z), e(x, _), n = max v : { e(x, v), v < z }.\n"
+    session = Session(load(text + rule), facts={"e": [(1, 2), (1, 5), (2, 9)], "w": [(1, 4), (1, 9), (2, 3), (3, 3)]})
+    assert set(session.relation("p")) == {(1, 4, 2), (1, 9, 5)}
+    session.apply([Update("-", "e", (1, 2)), Update("+", "w", (2, 10))])
+    assert set(session.relation("p")) == {(1, 9, 5), (2, 10, 9)}

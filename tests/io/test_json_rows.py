@@ -69,6 +69,10 @@ def test_what_json_has_no_form_for_is_text(write: Write, read: Read) -> None:
             "a number lies between -9223372036854775808 and 9223372036854775807\n"
             "  hint: r has the columns x: number, p: Pair",
         ),
+        (
+            f'[[1, null],\n [{"7" * 4301}, ["{"8" * 5000}", 1]]]',
+            "r.json:2:3: this number has too many digits\n  hint: no column can hold it",
+        ),
     ],
 )
 def test_bad_json_is_reported_row_by_row(content: str, message: str, refusal: Refusal) -> None:
@@ -83,4 +87,11 @@ def test_values_nested_too_deeply_for_json_are_refused(write: Write) -> None:
         write([(node,)], "n: Node", IO="jsonfile", file="r.json")
     assert str(caught.value) == (
         "cannot write r as JSON: its values are nested too deeply\n  hint: write it to a fact file: IO=file"
+    )
+
+
+def test_a_whole_number_that_no_float_can_hold_is_reported(refusal: Refusal) -> None:
+    content = f"[[1], [{'9' * 400}], [1{'0' * 300}]]"
+    assert refusal(content, "x: float", IO="jsonfile", file="r.json") == (
+        f"r.json: row 2: x: '{'9' * 59}…' is out of range for a float\n  hint: r has the columns x: float"
     )

@@ -44,7 +44,10 @@ def test_all_kinds_are_read(read: Read) -> None:
     }
 
 
-@pytest.mark.parametrize(("content", "holds"), [("()\n", True), ("()", True), ("", False), ("()\r\n()\r\n", True)])
+@pytest.mark.parametrize(
+    ("content", "holds"),
+    [("()\n", True), ("()", True), ("", False), ("()\r\n()\r\n", True), ("\n", True), ("\r\n", True)],
+)
 def test_a_relation_without_columns_holds_or_not(content: str, holds: bool, read: Read) -> None:
     assert read(content, "") == ({()} if holds else set())
 
@@ -266,7 +269,8 @@ NUMBER_HINT = "columns of type number hold whole numbers from -92233720368547758
             "()\ntrue\n",
             "",
             {},
-            "r.facts:2: expected (), found 'true'\n  hint: r has no columns: the line () says that it holds",
+            "r.facts:2: expected (), found 'true'\n"
+            "  hint: r has no columns: the line () says that it holds, and so does an empty one",
         ),
         (
             b"caf\xe9\n",

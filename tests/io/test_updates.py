@@ -130,7 +130,7 @@ LINK = '{"op": "+", "relation": "link", "tuple": %s}'
         (LINK % '{"src": "a", "dst": "b", "via": "c"}', "link(src: symbol, dst: symbol): there is no attribute via"),
         (
             '{"op": "+", "relation": "cost", "tuple": ["a", ' + "9" * 400 + "]}",
-            "cost: a number is too large for a float",
+            f"cost(place: symbol, value: float): value: '{'9' * 59}…' is out of range for a float",
         ),
         (
             '{"op": "+", "relation": "odd", "tuple": [1, -1, null, "$Unit"]}',

@@ -295,6 +295,15 @@ def rules_of(text: str) -> str:
     return print_module(module)
 
 
+@pytest.mark.parametrize("name", QUERIES)
+@settings(max_examples=3, deadline=None)
+@given(tables=TABLES)
+def test_the_printed_rules_of_a_query_mean_the_same(name: str, tables: Tables) -> None:
+    given = QUERIES[name]
+    text = f"{SCHEMA}; {given if isinstance(given, str) else given[0]}"
+    assert evaluate(load(rules_of(text)), tables) == run(text, tables)
+
+
 def test_a_with_that_no_query_follows_is_a_view_of_its_name() -> None:
     assert outputs(LINK + REACHABLE) == ["reachable"]
     assert run(LINK + REACHABLE, CHAIN)["reachable"] == TWO_STEPS

@@ -43,7 +43,8 @@ class Followed:
 
 def check_run(run: Run) -> None:
     base: dict[str, set[Tuple]] = {}
-    followed = [Followed(run, strategy) for strategy in STRATEGIES]
+    recursive = any(stratum.recursive for stratum in run.program.strata)
+    followed = [Followed(run, strategy) for strategy in STRATEGIES if strategy != "counting" or not recursive]
     for epoch in run.epochs:
         for op, relation, row, _ in epoch:
             rows = base.setdefault(relation, set())

@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 import whence
-from whence.cli.check import check
-from whence.cli.evaluate import evaluate
-from whence.cli.explain_plan import explain_plan
-from whence.cli.how import how
-from whence.cli.probability import probability
-from whence.cli.responsibility import responsibility
-from whence.cli.run import run
-from whence.cli.whatif import whatif
-from whence.cli.why import why
-from whence.cli.whynot import whynot
+from whence.cli.lazy import LazyCommand
 
 EXAMPLES = """
 **Examples**
@@ -29,8 +21,82 @@ EXAMPLES = """
 - `whence --install-completion` makes the tab key complete commands and options.
 """
 
+PROGRAMS, QUESTIONS = "Programs", "Questions"
+COMMANDS = (
+    LazyCommand("check", "whence.cli.check:check", "Report everything that is wrong with a program.", PROGRAMS),
+    LazyCommand(
+        "eval", "whence.cli.evaluate:evaluate", "Evaluate a program: read its inputs, write its outputs.", PROGRAMS
+    ),
+    LazyCommand(
+        "explain-plan",
+        "whence.cli.explain_plan:explain_plan",
+        "Show how a program's views are kept up to date.",
+        PROGRAMS,
+    ),
+    LazyCommand(
+        "run",
+        "whence.cli.run:run",
+        "Keep the views of a program current under updates, and say what changes.",
+        PROGRAMS,
+    ),
+    LazyCommand(
+        "state",
+        "whence.cli.state:state",
+        "Look at the state that a run keeps in a folder, check it, compact it.",
+        PROGRAMS,
+    ),
+    LazyCommand(
+        "capture",
+        "whence.cli.capture:capture",
+        "Make a PostgreSQL database record the changes of tables, so that views can follow them.",
+        PROGRAMS,
+    ),
+    LazyCommand(
+        "why", "whence.cli.why:why", "Show why a fact holds: its smallest proof, down to base facts.", QUESTIONS
+    ),
+    LazyCommand(
+        "how",
+        "whence.cli.how:how",
+        "Show how a fact comes from base facts: all its derivations, summed up in a semiring.",
+        QUESTIONS,
+    ),
+    LazyCommand(
+        "whynot",
+        "whence.cli.whynot:whynot",
+        "Show why a fact does not hold, and the smallest changes of base facts that would make it hold.",
+        QUESTIONS,
+    ),
+    LazyCommand(
+        "whatif",
+        "whence.cli.whatif:whatif",
+        "Show what would change in the views if base facts went or came.",
+        QUESTIONS,
+    ),
+    LazyCommand(
+        "probability",
+        "whence.cli.probability:probability",
+        "Show how likely a fact is, given how likely base facts are.",
+        QUESTIONS,
+    ),
+    LazyCommand(
+        "responsibility",
+        "whence.cli.responsibility:responsibility",
+        "Show how much each base fact contributes to a fact.",
+        QUESTIONS,
+    ),
+    LazyCommand("warm", "whence.cli.warm:warm", "Compile the engine's loops ahead of their first use.", "Installation"),
+)
+
+
+class _Commands(TyperGroup):
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        self.commands.update((str(each.name), each) for each in COMMANDS)
+
+
 app = typer.Typer(
     name="whence",
+    cls=_Commands,
     help="Evaluate recursive views, written in Datalog (Souffle's dialect) or SQL.",
     epilog=EXAMPLES,
     no_args_is_help=True,
@@ -38,16 +104,6 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
 )
-app.command("check", rich_help_panel="Programs")(check)
-app.command("eval", rich_help_panel="Programs")(evaluate)
-app.command("explain-plan", rich_help_panel="Programs")(explain_plan)
-app.command("run", rich_help_panel="Programs")(run)
-app.command("why", rich_help_panel="Questions")(why)
-app.command("how", rich_help_panel="Questions")(how)
-app.command("whynot", rich_help_panel="Questions")(whynot)
-app.command("whatif", rich_help_panel="Questions")(whatif)
-app.command("probability", rich_help_panel="Questions")(probability)
-app.command("responsibility", rich_help_panel="Questions")(responsibility)
 
 
 def _print_version(wanted: bool) -> None:

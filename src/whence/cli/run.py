@@ -5,44 +5,56 @@ import os
 import signal
 import sys
 import time
-from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
+from contextlib import closing, contextmanager, nullcontext
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import partial
 from io import BufferedIOBase
-from itertools import starmap
-from math import ceil
 from pathlib import Path
-from statistics import median
+from tempfile import TemporaryDirectory
 from threading import Event
-from typing import TYPE_CHECKING, Annotated, BinaryIO, NoReturn, cast
+from typing import Annotated, BinaryIO, NoReturn, cast
 
 import typer
-from rich.table import Table
 
 import whence
 from whence import reference
-from whence.cli.evaluate import read_inputs, reported_errors, shown_warnings, wanted_of
-from whence.cli.programs import STDIN, FunctionsOption, ProgramArgument, existing_file, load_program
+from whence.cli.evaluate import read_inputs, reported_errors, shown_warnings
+from whence.cli.programs import STDIN, FunctionsOption, ProgramArgument, load_program
 from whence.cli.progress import Progress
-from whence.cli.terminal import err, show_diagnostic
+from whence.cli.run_summary import Totals, as_table
+from whence.cli.run_summary import as_json as summed_up
+from whence.cli.terminal import err, show, show_diagnostic
 from whence.io import FactError
 from whence.io import updates as records
 from whence.lang.program import Program, Transfer
 from whence.lang.transfers import read_options
-from whence.lang.types import Tuple
-
-if TYPE_CHECKING:
-    from whence.session import SessionStats
+from whence.pipeline.epochs import EpochCutter, Position
+from whence.pipeline.keeper import Keeper
+from whence.pipeline.lines import Lines, StreamLines
+from whence.pipeline.records import Bury, cut_epochs
+from whence.pipeline.report import EpochReport
+from whence.pipeline.sinks import Sink
+from whence.pipeline.sinks.json_lines import JsonLines, JsonLinesSink
+from whence.pipeline.store import RETAIN, SNAPSHOT_EVERY, Store, output_names
+from whence.plan import UnsuitableStrategy
 
 STDOUT = Path("-")
 _FACTS_HELP = "Start from the files of .input that are here; without it, inputs start empty."
-_REMEMBERED = 100_000  # times of epochs: a run of months must not grow
+
+
+def existing_file_or_folder(path: Path) -> Path:
+    if path != STDIN and not path.exists():
+        raise typer.BadParameter(f"there is no file {path}")
+    return path
 
 
 class Strategy(StrEnum):
     SUPPORT = "support"
+    COUNTING = "counting"
+    DRED = "dred"
+    ABSORPTION = "absorption"
     RECOMPUTE = "recompute"
 
 
@@ -50,8 +62,15 @@ def run(
     program: ProgramArgument,
     *,
     updates: Annotated[
-        Path, typer.Option(metavar="FILE|-", help="JSON lines; - is the standard input.", callback=existing_file)
+        Path,
+        typer.Option(
+            metavar="FILE|DIR|-", help="JSON lines; - is the standard input.", callback=existing_file_or_folder
+        ),
     ],
+    state: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Keep the state here, and go on from it.", file_okay=False),
+    ] = None,
     facts: Annotated[
         Path | None,
         typer.Option("-F", "--fact-dir", metavar="DIR", help=_FACTS_HELP, exists=True, file_okay=False),
@@ -65,12 +84,15 @@ def run(
         int | None, typer.Option(min=1, metavar="N", help="End an epoch after N updates, commit or not.")
     ] = None,
     follow: Annotated[bool, typer.Option("--follow", help="Wait for more where the updates end.")] = False,
+    snapshot_every: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Snapshot the state after N epochs.")
+    ] = SNAPSHOT_EVERY,
+    retain: Annotated[int, typer.Option(min=0, metavar="N", help="Keep the views of the last N epochs.")] = RETAIN,
     strict: Annotated[bool, typer.Option("--strict", help="Stop at a record that cannot be applied.")] = False,
     strategy: Annotated[Strategy, typer.Option(help="How views are maintained.")] = Strategy.SUPPORT,
     functions: FunctionsOption = None,
-    no_spark: Annotated[  # noqa: ARG001 - it asks for what happens anyway
-        bool, typer.Option("--no-spark", help="Run in this process, which for now happens anyway.")
-    ] = False,
+    master: Annotated[str, typer.Option(metavar="URL", help="The Spark master to run on.")] = "local[*]",
+    no_spark: Annotated[bool, typer.Option("--no-spark", help="Run in this process, without Spark.")] = False,
     max_tuples: Annotated[int, typer.Option(min=1, metavar="N", help="Stop when there are more tuples.")] = 10_000_000,
     timeout: Annotated[
         float | None, typer.Option(min=0, metavar="SECONDS", help="Stop an epoch that takes longer.")
@@ -88,8 +110,8 @@ def run(
     The exit code is 1 if the program, its facts or, with --strict, a record is wrong, 2 if the command is, 3 at a limit.
     """
     stem = "stdin" if program == STDIN else program.stem
-    letters = records.DeadLetterFile(dead_letters or changes.with_name(f"{stem}.dead.jsonl"))
-    _refuse_clashes({"PROGRAM": program, "--updates": updates}, {"--changes": changes, "--dead-letters": letters.path})
+    letters_path = dead_letters or changes.with_name(f"{stem}.dead.jsonl")
+    _refuse_clashes({"PROGRAM": program, "--updates": updates}, {"--changes": changes, "--dead-letters": letters_path})
     if follow and updates == STDIN:
         raise typer.BadParameter("the standard input is read until it ends anyway", param_hint="--follow")
     silent = quiet or as_json
@@ -100,105 +122,128 @@ def run(
         if not silent:
             for warning in loaded.warnings:
                 show_diagnostic(err, warning, loaded.source)
-        with Progress(err, "reading", quiet=still) as progress, _source(updates) as source:
-            given = {} if facts is None else read_inputs(_with_present_inputs(loaded, facts), facts, progress)
+        with (
+            Progress(err, "reading", quiet=still) as progress,
+            _opened(state, loaded) as store,
+            _sink(changes, loaded, durable=state is not None) as sink,
+        ):
+            is_resumed = store is not None and not store.is_new
+            given = None
+            if facts is not None and not is_resumed:
+                given = read_inputs(_with_present_inputs(loaded, facts), facts, progress)
             progress.text = "evaluating the initial state"
-            limits = reference.Limits(max_tuples=max_tuples, timeout=timeout)
+            totals = Totals()
+
+            def tell(report: EpochReport) -> None:
+                totals.add(report)
+                progress.text = str(report)
+
             started = time.perf_counter()
-            session = whence.Session(loaded, wanted=wanted_of(loaded), strategy=strategy, limits=limits)
-            with _sink(changes) as sink:
-                views = _Views(session, sink, changes, epoch_size)
-                views.start(given, since=started)
-                name = "<stdin>" if updates == STDIN else str(updates)
-                lines = records.read_lines(source, name, follow=follow, stopped=interrupt.is_set)
-                bury = _refusing(name) if strict else letters.add
-                for record in records.parse_records(lines, records.Schema.of(loaded), bury):
-                    views.take(record)
-                    progress.text = f"epoch {views.epoch}, {views.counts['updates']:,} updates"
-                views.cut_epoch()
+            try:
+                keeper = Keeper(
+                    loaded,
+                    wanted=output_names(loaded),
+                    store=store,
+                    sinks=[sink],
+                    facts=given,
+                    strategy=strategy,
+                    limits=reference.Limits(max_tuples=max_tuples, timeout=timeout),
+                    snapshot_every=snapshot_every,
+                    retain=retain,
+                    on_epoch=tell,
+                )
+            except UnsuitableStrategy as error:
+                raise typer.BadParameter(str(error), param_hint="--strategy") from None
+            totals.start(0 if is_resumed else keeper.sizes.total(), time.perf_counter() - started)
+            letters = records.DeadLetterFile(letters_path, resume=is_resumed, repeats=updates != STDIN)
+            take = _Taking(
+                loaded, keeper, updates, epoch_size, _refusing(updates) if strict else _burying(updates, letters)
+            )
+            opened = partial(_lines, updates, follow=follow, stopped=interrupt.is_set)
+            if no_spark:
+                take.in_process(opened)
+            else:
+                if not silent:
+                    show(err, f"starting Spark on {master}; --no-spark would run in this process")
+                progress.text = "starting Spark"
+                take.on_spark(opened, state, master)
     if not quiet:
-        summary = json.dumps(_summary(views, letters)) if as_json else _table(views, letters)
+        summary = json.dumps(summed_up(totals, keeper, letters)) if as_json else as_table(totals, keeper, letters)
         err.print(summary, soft_wrap=as_json)
 
 
-@dataclass
-class _Views:
-    """The epoch under way, and what came of those before."""
+@dataclass(frozen=True)
+class _Taking:
+    """Lines taken through the keeper, one way or the other."""
 
-    session: whence.Session
-    sink: BinaryIO
-    path: Path
+    program: Program
+    keeper: Keeper
+    updates: Path
     epoch_size: int | None
-    epoch: int = 0
-    pending: list[records.UpdateRecord] = field(default_factory=list)
-    now: float | None = None
-    was_cut: bool = False
-    counts: Counter[str] = field(default_factory=Counter)
-    sizes: Counter[str] = field(default_factory=Counter)
-    times: deque[float] = field(default_factory=lambda: deque(maxlen=_REMEMBERED))
-    slowest: float = 0.0
-    total: float = 0.0
+    bury: Bury
 
-    def __post_init__(self) -> None:
-        names = dict.fromkeys(transfer.relation for transfer in self.session.program.transfers_of("output"))
-        self.outputs = [self.session.program.relations[name] for name in names]
+    def in_process(self, opened: Callable[[Position], Lines]) -> None:
+        lines = opened(self.keeper.source)
+        cutter = EpochCutter(lines.place, self.epoch_size, was_cut=bool(self.keeper.source.get("cut")))
+        schema = records.Schema.of(self.program)
+        for epoch in cut_epochs(lines.numbered(), cutter, schema, lambda letter: self.bury(letter, lines.place())):
+            self.keeper.apply([epoch])
+        self.keeper.close()
 
-    def start(self, given: Mapping[str, set[Tuple]], since: float) -> None:
-        """Epoch 0: the program's own facts and those given."""
-        self.session.apply(("+", name, row) for name, rows in given.items() for row in rows)
-        self.total += time.perf_counter() - since
-        self._write({}, {each.name: list(self.session.relation(each.name)) for each in self.outputs})
+    def on_spark(self, opened: Callable[[Position], Lines], state: Path | None, master: str) -> None:
+        # Nobody who runs in this process waits for it.
+        from whence.pipeline.spark_session import running_spark  # noqa: PLC0415
+        from whence.pipeline.spooled import SpooledRun  # noqa: PLC0415
 
-    def take(self, record: records.Applicable | None) -> None:
-        match record:
-            case records.UpdateRecord():
-                self.pending.append(record)
-                if len(self.pending) == self.epoch_size:
-                    self.cut_epoch()
-            case records.Tick(at):
-                self.now = at if self.now is None else max(self.now, at)
-            case records.Commit():
-                # Right after a cut, it speaks of the epoch that was cut.
-                if self.pending or self.now is not None or not self.was_cut:
-                    self._end_epoch()
-                self.was_cut = False
-            case None:
-                self.cut_epoch()
+        with TemporaryDirectory(prefix="whence") if state is None else nullcontext(state) as folder:
+            run = SpooledRun(
+                self.keeper, Path(folder).resolve(), records.Schema.of(self.program), self.epoch_size, self.bury
+            )
+            lines = opened(run.begin())
+            with running_spark(master, Path(folder) / "spark.log") as spark:
+                run.run(lines, spark)
 
-    def cut_epoch(self) -> None:
-        """Ends the epoch without a commit, if there is anything in it."""
-        if self.pending or self.now is not None:
-            self._end_epoch()
-            self.was_cut = True
 
-    def _end_epoch(self) -> None:
-        self.epoch += 1
-        started = time.perf_counter()
-        changes = self.session.apply(starmap(whence.Update, self.pending), now=self.now)
-        taken = time.perf_counter() - started
-        self.times.append(taken)
-        self.slowest = max(self.slowest, taken)
-        self.total += taken
-        self.counts["updates"] += len(self.pending)
-        self.counts["no_ops"] += changes.ignored
-        self.pending.clear()
-        self.now = None
-        self._write(changes.deleted, changes.inserted)
+def _lines(updates: Path, begin: Position, *, follow: bool, stopped: Callable[[], bool]) -> Lines:
+    if updates == STDIN:
+        return StreamLines(cast(BufferedIOBase, sys.stdin.buffer), stopped=stopped)
+    return Lines(updates, begin, follow=follow, stopped=stopped)
 
-    def _write(self, deleted: Mapping[str, list[Tuple]], inserted: Mapping[str, list[Tuple]]) -> None:
-        for each in self.outputs:
-            gone, added = len(deleted.get(each.name, ())), len(inserted.get(each.name, ()))
-            self.counts.update({"-": gone, "+": added})
-            self.sizes[each.name] += added - gone
-        lines = records.format_changes(self.epoch, deleted, inserted, self.outputs, self.session.program.types)
+
+class _Stream(JsonLines):
+    """Changes to a file that begins with this run, or to a pipe."""
+
+    def __init__(self, path: Path, program: Program) -> None:
+        super().__init__(program)
+        self.path = path
+        self._file: BinaryIO | None = None
+
+    def write(self, epoch: int, changes: whence.Changes) -> None:
         with records.reported_writing(self.path):
-            self.sink.writelines(lines)
-            self.sink.flush()
+            if self._file is None:
+                self._file = self._open()
+            self._file.writelines(self.lines(epoch, changes))
+            self._file.flush()
 
-    def seconds(self) -> dict[str, float]:
-        times = sorted(self.times) or [0.0]
-        p99 = times[ceil(len(times) * 0.99) - 1]
-        return {"total": self.total, "median": median(times), "p99": p99, "max": self.slowest}
+    def close(self) -> None:
+        if self._file is not None and self.path != STDOUT:
+            self._file.close()
+
+    def _open(self) -> BinaryIO:
+        if self.path == STDOUT:
+            return sys.stdout.buffer
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        return self.path.open("wb")
+
+
+@contextmanager
+def _opened(state: Path | None, program: Program) -> Iterator[Store | None]:
+    store = None if state is None else Store.open(state, program)
+    try:
+        yield store
+    finally:
+        if store is not None:
+            store.close()
 
 
 @contextmanager
@@ -223,11 +268,35 @@ def _interrupts() -> Iterator[Event]:
         restore()
 
 
-def _refusing(name: str) -> Callable[[records.DeadLetter], None]:
-    def refuse(letter: records.DeadLetter) -> NoReturn:
+@contextmanager
+def _sink(path: Path, program: Program, *, durable: bool) -> Iterator[Sink]:
+    is_pipe = path == STDOUT or (path.exists() and not path.is_file())
+    if durable and not is_pipe:
+        yield JsonLinesSink(path, program)
+    else:
+        with closing(_Stream(path, program)) as stream:
+            yield stream
+
+
+def _refusing(updates: Path) -> Bury:
+    def refuse(letter: records.DeadLetter, place: Position) -> NoReturn:
+        name = "<stdin>" if updates == STDIN else _file(updates, place)
         raise FactError([f"{name}:{letter.line}: {letter.reason}"], hints=["without --strict the run goes on"])
 
     return refuse
+
+
+def _burying(updates: Path, letters: records.DeadLetterFile) -> Bury:
+    """The name of a line's file is told if there are several."""
+
+    def bury(letter: records.DeadLetter, place: Position) -> None:
+        letters.add(letter, **({"file": _file(updates, place)} if updates.is_dir() else {}))
+
+    return bury
+
+
+def _file(updates: Path, place: Position) -> str:
+    return str(updates / Path(str(place["file"])).name if updates.is_dir() else updates)
 
 
 def _refuse_clashes(read: Mapping[str, Path], written: Mapping[str, Path]) -> None:
@@ -250,18 +319,6 @@ def _with_present_inputs(program: Program, folder: Path) -> Program:
     return replace(program, transfers=tuple(each for each in program.transfers_of("input") if is_present(each)))
 
 
-def _source(path: Path) -> AbstractContextManager[BufferedIOBase]:
-    return nullcontext(cast(BufferedIOBase, sys.stdin.buffer)) if path == STDIN else path.open("rb")
-
-
-def _sink(path: Path) -> AbstractContextManager[BinaryIO]:
-    if path == STDOUT:
-        return nullcontext(sys.stdout.buffer)
-    with records.reported_writing(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        return path.open("wb")
-
-
 @contextmanager
 def _quiet_end() -> Iterator[None]:
     """A reader that wants no more changes is no error."""
@@ -271,39 +328,3 @@ def _quiet_end() -> Iterator[None]:
         # What is left in the buffer would fail again when Python flushes it at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit from None
-
-
-def _summary(views: _Views, letters: records.DeadLetterFile) -> dict[str, object]:
-    return {
-        "epochs": views.epoch,
-        "updates": views.counts["updates"],
-        "no_ops": views.counts["no_ops"],
-        "dead_letters": letters.count,
-        "changes": {op: views.counts[op] for op in "+-"},
-        "seconds": views.seconds(),
-        "tuples": dict(views.sizes),
-        "work": views.session.stats(),
-    }
-
-
-def _table(views: _Views, letters: records.DeadLetterFile) -> Table:
-    table = Table(show_header=False)
-    table.add_row("epochs", f"{views.epoch:,}")
-    table.add_row("updates", f"{views.counts['updates']:,}")
-    table.add_row("no-ops", f"{views.counts['no_ops']:,}")
-    table.add_row("dead letters", f"{letters.count:,} in {letters.path}" if letters.count else "0")
-    table.add_row("changes", f"+{views.counts['+']:,} -{views.counts['-']:,}")
-    for name, seconds in views.seconds().items():
-        table.add_row("time in total" if name == "total" else f"{name} of an epoch", f"{seconds * 1000:,.2f} ms")
-    for name, size in views.sizes.items():
-        table.add_row(f"tuples of {name}", f"{size:,}")
-    work = views.session.stats()
-    table.add_row("derivations enumerated", f"{work['derivations']:,}")
-    table.add_row("suspended, re-derived", f"{work['suspended']:,}, {work['rederived']:,}")
-    table.add_row("time by phase", ", ".join(f"{name} {spent * 1000:,.1f} ms" for name, spent in _longest(work)))
-    table.add_row("memory of the views", f"{sum(work['bytes'].values()) / 1e6:,.1f} MB")
-    return table
-
-
-def _longest(work: SessionStats) -> list[tuple[str, float]]:
-    return sorted(work["seconds"].items(), key=lambda each: -each[1])[:3]

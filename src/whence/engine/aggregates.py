@@ -32,8 +32,16 @@ class Groups(Generic[Ids, Keys]):
     waiting: list[Keys] = field(default_factory=list)
 
     def touch(self, source: str, ids: Ids) -> None:
-        """Has the groups of rows that came, or that an input lost, aggregated again."""
+        """Has the groups of rows that an input gained or lost aggregated again."""
         self.touched.append(self.operations.keys_of(source, ids))
+
+    def grow(self, source: str, ids: Ids) -> None:
+        """Has the groups of rows that came to the stratum aggregated again, unless that cannot change their value."""
+        keys = (
+            self.operations.improved(ids, ABSENT) if source == self.spec.rows else self.operations.keys_of(source, ids)
+        )
+        if len(keys):
+            self.touched.append(keys)
 
     def touch_the_only(self) -> None:
         self.touched.append(self.operations.the_only_key())

@@ -60,6 +60,7 @@ class RecomputedStratum(Generic[Ids, Keys, Ranks]):
         before = {name: self.evaluator.tables[name].rows for name in self.plan.relations}
         for name in self.plan.relations:
             self.evaluator.tables[name].replace(set(self.outside.get(name, ())))
+        self.evaluator.guard.restart()
         self.evaluator.evaluate(self.stratum)
         self.stats.rounds += 1
         return self._publish(before, removed, inserted)

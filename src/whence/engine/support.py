@@ -280,7 +280,7 @@ class Epoch(Generic[Ids, Keys, Ranks]):
                     self._add(plan, keys, ranks)
             self.backend.table(name).change_flags(batch, off=BATCH)
             for groups in self.aggregates.over(name):
-                groups.touch(name, batch)
+                groups.grow(name, batch)
 
     def _frontier(self) -> dict[str, Ids]:
         """The rows that become present next."""

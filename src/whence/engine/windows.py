@@ -8,7 +8,7 @@ epoch that crosses it.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from whence.lang.program import Relation
@@ -86,6 +86,38 @@ class Windows:
                 kept.append(_Counted(relation.window.rows, relation.window.by))
             if kept:
                 self.kept[name] = kept
+
+    def forgets(self, relation: str) -> bool:
+        return relation in self.kept
+
+    def collect(
+        self, updates: Iterable[tuple[str, str, Tuple, float | None]], now: float | None
+    ) -> dict[str, dict[Tuple, bool]]:
+        """An epoch: the clock moves, and for each tuple spoken of or expired, whether it is to be there afterwards."""
+        listed = list(updates)
+        wanted: dict[str, dict[Tuple, bool]] = {}
+        self.advance(now)
+        for *_, time in listed:
+            self.advance(time)
+        for op, relation, row, time in listed:
+            wanted.setdefault(relation, {})[row] = op == "+"
+            if op == "+":
+                self.insert(relation, row, time)
+            else:
+                self.delete(relation, row)
+        for relation, row in self.expire():
+            wanted.setdefault(relation, {})[row] = False
+        return wanted
+
+    def times(self, relation: str) -> dict[Tuple, float]:
+        """The tuples of a relation with a window or lifetime, those of a window of rows oldest first, with when they came."""
+        found: dict[Tuple, float] = {}
+        for each in self.kept.get(relation, ()):
+            if isinstance(each, _Counted):
+                found = {row: found.get(row, 0.0) for rows in each.newest.values() for row in rows}
+            else:
+                found = dict(each.times)
+        return found
 
     def advance(self, time: float | None) -> None:
         if time is not None:

@@ -6,6 +6,8 @@ Records are lists or objects in the same way, nil is null, lists are lists; a br
 from __future__ import annotations
 
 import json
+import re
+import sys
 from collections.abc import Iterable, Iterator
 from math import isfinite
 
@@ -27,6 +29,9 @@ def parse_json(text: str, relation: Relation, types: Types, name: str) -> set[Tu
     except json.JSONDecodeError as error:
         problem = f"{name}:{error.lineno}:{error.colno}: this is not JSON: {error.msg}"
         raise FactError([problem], hints=["the file holds a list of rows, each a list or an object"]) from None
+    except ValueError:
+        # Python converts only so many digits.
+        raise _too_long(text, name) from None
     except RecursionError:
         raise FactError([f"{name}: the values are nested too deeply"], hints=["write them to a fact file"]) from None
     if not isinstance(rows, list):
@@ -43,6 +48,14 @@ def parse_json(text: str, relation: Relation, types: Types, name: str) -> set[Tu
         signature = ", ".join(f"{each.name}: {each.type}" for each in relation.fields)
         raise FactError(problems, hints=[f"{relation.name} has the columns {signature}"])
     return tuples
+
+
+def _too_long(text: str, name: str) -> FactError:
+    """The error for the first number, outside of strings, with more digits than Python converts."""
+    number = re.compile(rf'"(?:[^"\\]|\\.)*"|(-?\d{{{sys.get_int_max_str_digits() + 1},}})(?![\d.eE])')
+    at = next(found.start() for found in number.finditer(text) if found[1])
+    line, column = text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
+    return FactError([f"{name}:{line}:{column}: this number has too many digits"], hints=["no column can hold it"])
 
 
 def format_json(rows: Iterable[Tuple], options: Options, relation: Relation, types: Types) -> Iterator[str]:
@@ -96,7 +109,10 @@ def _from_json(value: Json, attribute: str, kind: Kind, types: Types) -> Value:
         case str(), _ if kind == FLOAT or isinstance(kind, AdtKind):
             return _parse(value, attribute, kind, types)
         case int() | float(), _ if kind == FLOAT and not isinstance(value, bool):
-            return float(value)
+            try:
+                return float(value)
+            except OverflowError:
+                raise ValueError(f"{attribute}: {quoted(str(value))} is out of range for a float") from None
         case int(), _ if not isinstance(value, bool) and kind not in (SYMBOL, FLOAT):
             return _parse(str(value), attribute, kind, types)
         case _:

@@ -76,7 +76,10 @@ def _in_range(numbers: list[int], kind: Kind) -> list[int]:
 
 def _parse_nullary(text: str, options: Options, relation: Relation, name: str) -> set[Tuple]:
     lines = list(enumerate(split_lines(text), 1))[1 if options.headers else 0 :]
-    bad = [f"{name}:{number}: expected (), found {quoted(line)}" for number, line in lines if line.strip() != "()"]
-    if bad:
-        raise FactError(bad, hints=[f"{relation.name} has no columns: the line () says that it holds"])
+    wrong = [(number, line) for number, line in lines if line.strip() not in ("()", "")]
+    if wrong:
+        bad = [f"{name}:{number}: expected (), found {quoted(line)}" for number, line in wrong]
+        raise FactError(
+            bad, hints=[f"{relation.name} has no columns: the line () says that it holds, and so does an empty one"]
+        )
     return {()} if lines else set()

@@ -7,6 +7,7 @@ Attributes of a record that mean nothing here are ignored, so that a producer ma
 from __future__ import annotations
 
 import json
+import os
 import select
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -178,8 +179,6 @@ def _tuple(value: Json, relation: Relation, types: Types) -> Tuple:
     except ValueError as error:
         signature = ", ".join(f"{each.name}: {each.type}" for each in relation.fields)
         raise ValueError(f"{relation.name}({signature}): {error}") from None
-    except OverflowError:
-        raise ValueError(f"{relation.name}: a number is too large for a float") from None
 
 
 def read_lines(
@@ -258,16 +257,37 @@ def format_changes(
 
 @dataclass
 class DeadLetterFile:
-    """Exists only if there is something in it; what an earlier run left there goes with the first letter."""
+    """Exists only if there is something in it; what an earlier run left there goes with the first letter.
+
+    Or the file is resumed: after a crash a source repeats itself from some place on, and letters up to the last one in the
+    file are there already. One that does not repeat itself may count its lines anew.
+    """
 
     path: Path
+    resume: bool = False
+    repeats: bool = True
     count: int = 0
+    _last: tuple[int | str, ...] = ()
 
-    def add(self, letter: DeadLetter) -> None:
-        with reported_writing(self.path):
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            with self.path.open("ab" if self.count else "wb") as file:
-                file.write(_line({"line": letter.line, "reason": letter.reason, "record": letter.record}))
+    def __post_init__(self) -> None:
+        if self.resume and self.path.exists():
+            with reported_writing(self.path), self.path.open("r+b") as file:
+                *lines, rest = file.read().split(b"\n")
+                file.truncate(file.tell() - len(rest))
+            if lines and self.repeats:
+                last = json.loads(lines[-1])
+                self._last = tuple(last[name] for name in last if name not in ("reason", "record"))
+
+    def add(self, letter: DeadLetter, **place: int | str) -> None:
+        """`place` says where the line is, if its number is not enough; places only grow."""
+        at = (*place.values(), letter.line)
+        if at > self._last:
+            with reported_writing(self.path):
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+                with self.path.open("ab" if self.count or self.resume else "wb") as file:
+                    file.write(_line({**place, "line": letter.line, "reason": letter.reason, "record": letter.record}))
+                    file.flush()
+                    os.fsync(file.fileno())
         self.count += 1
 
 

@@ -183,6 +183,14 @@ class MisplacedWildcard(Diagnostic):
     hint = "{advice}"
 
 
+class UncountableWildcard(Diagnostic):
+    code = "W0213"
+    message = "rows of several alternatives cannot be counted together"
+    hint = (
+        "name what _ stands for if its values are to count, or derive a relation from the alternatives and count that"
+    )
+
+
 # -- types ------------------------------------------------------------------------------------------------------------
 
 

@@ -332,6 +332,8 @@ def implementation(functor: str, argument: Kind | None, result: Kind) -> Callabl
         return _REAL[functor]
     if functor in ("min", "max"):
         return min if functor == "min" else max
+    if functor == "as" and argument is not None and (reinterpret := cast(argument, result)) is not None:
+        return reinterpret
     return _NAMED[functor, str(argument)] if (functor, str(argument)) in _NAMED else _NAMED[functor, "any"]
 
 

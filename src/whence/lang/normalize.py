@@ -18,7 +18,7 @@ from math import prod
 from typing import Any, TypeVar
 
 from whence.lang import tree
-from whence.lang.diagnostics import Diagnostic, TooManyAlternatives
+from whence.lang.diagnostics import Diagnostic, TooManyAlternatives, UncountableWildcard
 from whence.lang.rewrite import rebuild
 from whence.lang.tree import Span
 
@@ -118,6 +118,7 @@ def _flatten(
             number += 1
             chosen = f"{name}/{number}" if name is not None and many else names.fresh(name, head.relation)
             yield FlatRule(chosen, flat_head, tuple(resolved), rule.span, dominating)
+    found += [UncountableWildcard(span) for span in dict.fromkeys(each.span for each in fresh.uncountable)]
 
 
 class _Fresh:
@@ -125,6 +126,8 @@ class _Fresh:
 
     def __init__(self) -> None:
         self.count = 0
+        # Wildcards of aggregates that would have to count, and cannot.
+        self.uncountable: list[tree.Wildcard] = []
 
     def name(self, base: str) -> str:
         self.count += 1
@@ -252,24 +255,36 @@ def _literal_of(
         target = tree.Variable(fresh.name("result"), target.span)
     if isinstance(term, tree.Call):
         return FlatRange(target, tuple(_extract_term(arg, fresh, body) for arg in term.args), span)
-    alternatives = _alternatives(term.body, fresh)
     value = term.target
     bodies = []
-    row = fresh.name("_")
-    for literals in alternatives:
+    for literals in _alternatives(term.body, fresh):
         inner = list(literals)
         if value is not None and _holds_literal(value):
             value = _extract_term(value, fresh, inner)
-        bodies.append(tuple(_count_rows(inner, row)))
-    return FlatAggregate(target, term.op, value, tuple(bodies), span)
+        bodies.append(tuple(inner))
+    return FlatAggregate(target, term.op, value, tuple(_count_rows(term.op, bodies, fresh)), span)
 
 
-def _count_rows(body: list[FlatLiteral], row: str) -> list[FlatLiteral]:
+def _count_rows(op: str, bodies: list[tuple[FlatLiteral, ...]], fresh: _Fresh) -> list[tuple[FlatLiteral, ...]]:
     """An aggregate over one atom runs over its rows, so its wildcards count: they become variables."""
+    atoms = [_only_atom(body) for body in bodies]
+    wildcards = [part for part in tree.walk(tuple(atoms)) if isinstance(part, tree.Wildcard)]
+    if all(atom == atoms[0] for atom in atoms):
+        prefix = f"{fresh.name('_')}."
+        return [
+            tuple(_name_wildcards(literal, prefix) if literal is atom else literal for literal in body)
+            for body, atom in zip(bodies, atoms, strict=True)
+        ]
+    if wildcards and op not in ("min", "max"):
+        fresh.uncountable.append(wildcards[0])
+    return bodies
+
+
+def _only_atom(body: tuple[FlatLiteral, ...]) -> tree.Atom | None:
     atoms = [literal for literal in body if isinstance(literal, tree.Atom)]
     if len(atoms) != 1 or any(isinstance(literal, FlatAggregate | FlatRange) for literal in body):
-        return body
-    return [_name_wildcards(literal, f"{row}.") if literal is atoms[0] else literal for literal in body]
+        return None
+    return atoms[0]
 
 
 def _name_wildcards(node: T, prefix: str) -> T:

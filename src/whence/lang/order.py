@@ -1,12 +1,14 @@
 """An order in which a body can be evaluated from left to right.
 
 A body is safe when such an order exists: every literal then meets its inputs already bound. Tests come as early as they can;
-among atoms, the one with most arguments bound comes first.
+among atoms, the one with most arguments bound comes first, and of several such the one of the smallest relation, as far as sizes
+are known.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
+from math import inf
 
 from whence.lang.program import (
     Aggregation,
@@ -28,8 +30,11 @@ _NOT_READY = -1
 _TEST = 1_000_000
 
 
-def order_body(literals: Sequence[Literal], bound: Set[str]) -> tuple[list[Literal], set[str]]:
+def order_body(
+    literals: Sequence[Literal], bound: Set[str], sizes: Mapping[str, int] | None = None
+) -> tuple[list[Literal], set[str]]:
     """The literals that can be placed, in order, and the variables bound after them."""
+    small = [_smallness(literal, sizes or {}) for literal in literals]
     known = set(bound)
     ordered: list[Literal] = []
     users: dict[str, list[int]] = {}
@@ -38,7 +43,7 @@ def order_body(literals: Sequence[Literal], bound: Set[str]) -> tuple[list[Liter
             users.setdefault(name, []).append(at)
     waiting = {at: _score(literal, known) for at, literal in enumerate(literals)}
     while waiting:
-        best = max(waiting, key=waiting.__getitem__)  # of several, the first
+        best = max(waiting, key=lambda at: (waiting[at], small[at]))  # of several, the first
         if waiting[best] == _NOT_READY:
             break
         del waiting[best]
@@ -54,7 +59,11 @@ def order_body(literals: Sequence[Literal], bound: Set[str]) -> tuple[list[Liter
 def _score(literal: Literal, known: Set[str]) -> int:
     if not is_ready(literal, known):
         return _NOT_READY
-    return sum(_is_bound(arg, known) for arg in literal.args) if isinstance(literal, Atom) else _TEST
+    return sum(is_bound(arg, known) for arg in literal.args) if isinstance(literal, Atom) else _TEST
+
+
+def _smallness(literal: Literal, sizes: Mapping[str, int]) -> float:
+    return -sizes.get(literal.relation, inf) if isinstance(literal, Atom) else 0
 
 
 def names_met(literal: Literal) -> Iterable[str]:
@@ -82,16 +91,16 @@ def is_ready(literal: Literal, known: Set[str]) -> bool:
             return all(can_match(arg, inside) for arg in args)
         case Negation(atom=atom):
             return all(
-                _is_bound(arg, known) or isinstance(arg, Anything) or _only_wildcards(arg, known) for arg in atom.args
+                is_bound(arg, known) or isinstance(arg, Anything) or _only_wildcards(arg, known) for arg in atom.args
             )
         case Comparison(op="=", left=left, right=right):
-            return (_is_bound(left, known) and can_match(right, known)) or (
-                _is_bound(right, known) and can_match(left, known)
+            return (is_bound(left, known) and can_match(right, known)) or (
+                is_bound(right, known) and can_match(left, known)
             )
         case Comparison(left=left, right=right):
-            return _is_bound(left, known) and _is_bound(right, known)
+            return is_bound(left, known) and is_bound(right, known)
         case Generator(target=target, args=args):
-            return all(_is_bound(arg, known) for arg in args) and can_match(target, known)
+            return all(is_bound(arg, known) for arg in args) and can_match(target, known)
         case Aggregation(target=target, outer=outer):
             return known >= set(outer) and can_match(target, known)
 
@@ -134,7 +143,8 @@ def names_in(term: Term) -> list[str]:
             return []
 
 
-def _is_bound(term: Term, known: Set[str]) -> bool:
+def is_bound(term: Term, known: Set[str]) -> bool:
+    """Whether the term has a value: no wildcard in it, and every variable known."""
     match term:
         case Var(name=name):
             return name in known
@@ -143,16 +153,16 @@ def _is_bound(term: Term, known: Set[str]) -> bool:
         case Anything():
             return False
         case Apply(args=args) | Make(args=args):
-            return all(_is_bound(arg, known) for arg in args)
+            return all(is_bound(arg, known) for arg in args)
         case Cons(items=items, rest=rest):
-            return all(_is_bound(part, known) for part in (*items, rest))
+            return all(is_bound(part, known) for part in (*items, rest))
 
 
 def can_match(term: Term, known: Set[str]) -> bool:
     """Whether a value can be matched against the term: what is inside a functor must be bound."""
     match term:
         case Apply():
-            return _is_bound(term, known)
+            return is_bound(term, known)
         case Make(args=args):
             return all(can_match(arg, known) for arg in args)
         case Cons(items=items, rest=rest):

@@ -234,6 +234,8 @@ def _is_implied(each: Literal, body: tuple[Literal, ...], rule: Rule, literal: A
     also the other way round)."""
     if not isinstance(each, Atom) or not literal.outer:
         return False
+    if not all(_is_safe(alternative, literal) for alternative in literal.bodies):
+        return False  # the aggregate needs values from outside
     elsewhere = [name for other in body if other is not each for name in names_met(other)]
     elsewhere += [part.name for part in walk((rule.head, literal.target)) if isinstance(part, Var)]
     asked = tuple(

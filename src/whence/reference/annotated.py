@@ -15,7 +15,6 @@ from whence.lang.program import (
     Anything,
     Apply,
     Atom,
-    Generator,
     Literal,
     Negation,
     Program,
@@ -63,7 +62,7 @@ def evaluate_annotated(
     present: dict[str, set[Tuple]] = {name: set() for name in program.relations}
     for name, row in given:
         present[name].add(row)
-    program = replace(program, rules=tuple(rule for rule in program.rules if not rule.is_fact))
+    program = without_base(program, semiring, factors)
     views = evaluate(program, present)
     instances = list(instances_of(program, views))
     endless = _endless(instances, given, sum(len(rows) for rows in views.values()))
@@ -88,6 +87,14 @@ def evaluate_annotated(
         if value != semiring.zero:
             result[name][row] = value
     return result
+
+
+def without_base(program: Program, semiring: Semiring[V], factors: Mapping[str, V]) -> Program:
+    """Only the rules that derive: not those that state facts, nor those that count as zero."""
+    rules = (
+        rule for rule in program.rules if not rule.is_fact and factors.get(rule.name, semiring.one) != semiring.zero
+    )
+    return replace(program, rules=tuple(rules))
 
 
 def base_facts(program: Program, facts: Mapping[str, Iterable[Tuple]]) -> set[Fact]:
@@ -160,9 +167,10 @@ def check_annotatable(program: Program, semiring: Semiring[V]) -> None:
                     f"rule {rule.name} has an aggregate, and aggregates of annotated tuples are no sums of products",
                     rule,
                 )
-            if isinstance(part, Generator) or (isinstance(part, Apply) and part.functor == "autoinc"):
-                what = "a range" if isinstance(part, Generator) else "autoinc()"
-                raise _refusal(program, f"rule {rule.name} has {what}, which is not supported with annotations", rule)
+            if isinstance(part, Apply) and part.functor == "autoinc":
+                raise _refusal(
+                    program, f"rule {rule.name} has autoinc(), which is not supported with annotations", rule
+                )
             if isinstance(part, Negation) and not semiring.properties.positive:
                 reason = f"rule {rule.name} has a negation, but in {semiring.name} tuples that are there can have annotation zero"
                 raise _refusal(program, reason, rule)

@@ -59,8 +59,13 @@ class Guard:
     stratum: Stratum | None = None
 
     def __post_init__(self) -> None:
-        self.settled = sum(len(table) for table in self.solver.tables.values())
         self.solver.on_steps = self.check_time
+
+    def restart(self) -> None:
+        """Counts time from now on, and tuples from those that are there."""
+        self.started = time.monotonic()
+        self.settled = sum(len(table) for table in self.solver.tables.values())
+        self.last = self.stratum = None
 
     def begin(self, stratum: Stratum) -> None:
         if self.stratum is not None:

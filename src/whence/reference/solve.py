@@ -7,13 +7,14 @@ every possible way. A functor without a value (`Undefined`) makes the literal it
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice, repeat
 
 from whence.lang.aggregates import combine
 from whence.lang.calls import FunctionError, checked_call
-from whence.lang.functors import Undefined, cast, holds, implementation, solutions_of_range
-from whence.lang.order import names_in
+from whence.lang.functors import Undefined, holds, implementation, solutions_of_range
+from whence.lang.order import is_bound
 from whence.lang.program import (
     Aggregation,
     Anything,
@@ -32,42 +33,14 @@ from whence.lang.program import (
     Term,
     Var,
 )
-from whence.lang.types import AdtKind, Kind, Tuple, Value, Variant
+from whence.lang.types import Kind, Tuple, Value, Variant
 from whence.reference.tables import Table
 
-Environment = Mapping[str, Value]
+Environment = dict[str, Value]
 
 
 class EvaluationWarning(UserWarning):
     """Something a rule asked for has no value, and what it would have derived is left out."""
-
-
-@dataclass(frozen=True, slots=True)
-class Access:
-    """How an atom is matched, the same at every visit since bodies are in a fixed order.
-
-    `columns` hold values known before, those of `key`; `variables` are bound here; `patterns` are taken apart, functors last.
-    """
-
-    columns: tuple[int, ...]
-    key: tuple[Term, ...]
-    variables: tuple[tuple[str, int], ...]
-    patterns: tuple[tuple[Term, int], ...]
-
-    @classmethod
-    def of(cls, atom: Atom, environment: Environment) -> Access:
-        known = [at for at, arg in enumerate(atom.args) if is_known(arg, environment)]
-        variables: dict[str, int] = {}
-        patterns: list[tuple[Term, int]] = []
-        for at, arg in enumerate(atom.args):
-            if at in known or isinstance(arg, Anything):
-                continue
-            if isinstance(arg, Var) and arg.name not in variables:
-                variables[arg.name] = at
-            else:
-                patterns.append((arg, at))
-        patterns.sort(key=lambda pattern: isinstance(pattern[0], Apply))
-        return cls(tuple(known), tuple(atom.args[at] for at in known), tuple(variables.items()), tuple(patterns))
 
 
 @dataclass
@@ -79,23 +52,28 @@ class Solver:
     rule: Rule | Subsumption | None = None
     counters: dict[object, int] = field(default_factory=dict)
     warned: set[tuple[str, str]] = field(default_factory=set)
-    accesses: dict[tuple[int, int], Access] = field(default_factory=dict)
     non_negative_sums: bool = False
     # One atom of the rule may be made to see new rows only.
     new_atom: Atom | None = None
-    new_rows: Table = field(default_factory=Table)
+    new: Mapping[str, Table] = field(default_factory=dict)
     # Called now and then, to stop a search that takes too long.
     on_steps: Callable[[], None] = lambda: None
     steps: int = 0
 
-    def heads(self, rule: Rule) -> Iterator[Tuple]:
-        """Every head tuple that the rule derives from the current state, possibly several times."""
+    def heads(self, rule: Rule, new: Mapping[str, Table] | None = None) -> Iterator[Tuple]:
+        """Every head tuple that the rule derives, possibly several times; given what is new, only from combinations with it."""
         self.rule = rule
-        for environment in self.solutions(rule.body, {}):
-            try:
-                yield tuple(self.value(arg, environment) for arg in rule.head.args)
-            except Undefined as reason:
-                self._warn(reason)
+        self.new = new or {}
+        atoms = (
+            [None] if new is None else [each for each in rule.body if isinstance(each, Atom) and each.relation in new]
+        )
+        for self.new_atom in atoms:
+            for environment in self.solutions(rule.body, {}):
+                try:
+                    yield tuple(self.value(arg, environment) for arg in rule.head.args)
+                except Undefined as reason:
+                    self._warn(reason)
+        self.new_atom = None
 
     # -- literals
 
@@ -129,91 +107,68 @@ class Solver:
                 case Negation(atom=atom):
                     if next(self._match_atom(atom, environment), None) is None:
                         yield environment
-                case Comparison():
-                    if (extended := self._compare(literal, environment)) is not None:
-                        yield extended
+                case Comparison(op="=", left=left, right=right):
+                    known, pattern = (left, right) if is_known(left, environment) else (right, left)
+                    yield from self._match(pattern, [self.value(known, environment)], environment)
+                case Comparison(op=op, left=left, right=right):
+                    if holds(op, self.value(left, environment), self.value(right, environment)):
+                        yield environment
                 case Generator(target=target, args=args):
                     bounds = [self.value(arg, environment) for arg in args]
-                    for number in solutions_of_range(*bounds):  # type: ignore[arg-type]
-                        self._step()
-                        if (extended := self._match(target, number, environment)) is not None:
-                            yield extended
+                    yield from self._match(target, solutions_of_range(*bounds), environment)  # type: ignore[arg-type]
                 case Aggregation(target=target):
                     result = self._aggregate(literal, environment)
-                    if result is not None and (extended := self._match(target, result, environment)) is not None:
-                        yield extended
+                    yield from self._match(target, [] if result is None else [result], environment)
         except Undefined as reason:
             self._warn(reason)
 
     def _match_atom(self, atom: Atom, environment: Environment) -> Iterator[Environment]:
-        place = (id(self.rule), id(atom))
-        access = self.accesses.get(place)
-        if access is None:
-            access = self.accesses[place] = Access.of(atom, environment)
-        key = tuple([self.value(arg, environment) for arg in access.key])
-        table = self.new_rows if atom is self.new_atom else self.tables[atom.relation]
-        rows = table.lookup(access.columns, key)
-        if not access.patterns:
-            if not access.variables:
-                if rows:
-                    yield environment
-                return
-            for row in rows:
-                extended = dict(environment)
-                for name, column in access.variables:
-                    extended[name] = row[column]
-                yield extended
-            return
-        for row in rows:
-            extended = {**environment, **{name: row[column] for name, column in access.variables}}
+        known, key, unknown = [], [], []
+        for at, arg in enumerate(atom.args):
+            if is_known(arg, environment):
+                known.append(at)
+                key.append(self.value(arg, environment))
+            elif not isinstance(arg, Anything):
+                unknown.append((arg, at))
+        # A functor is compared once the variables in it are bound by the other arguments.
+        unknown.sort(key=lambda place: isinstance(place[0], Apply))
+        table = (self.new if atom is self.new_atom else self.tables)[atom.relation]
+        rows = table.lookup(tuple(known), tuple(key))
+        for row in rows if unknown else islice(rows, 1):
+            extended = environment.copy()
             try:
-                matched = self._match_all([(term, row[column]) for term, column in access.patterns], extended)
+                if all(self._fits(arg, row[at], extended) for arg, at in unknown):
+                    yield extended
             except Undefined as reason:  # the other rows may well have a value
                 self._warn(reason)
-                continue
-            if matched is not None:
-                yield matched
 
-    def _match_all(self, pairs: Iterable[tuple[Term, Value]], environment: Environment) -> Environment | None:
-        extended: Environment | None = environment
-        for term, value in pairs:
-            if extended is None:
-                break
-            extended = self._match(term, value, extended)
-        return extended
+    def _match(self, pattern: Term, values: Iterable[Value], environment: Environment) -> Iterator[Environment]:
+        for value in values:
+            self._step()
+            extended = environment.copy()
+            if self._fits(pattern, value, extended):
+                yield extended
 
-    def _match(self, term: Term, value: Value, environment: Environment) -> Environment | None:
-        """The environment with the term's unbound variables set so that it equals the value; None if it cannot."""
+    def _fits(self, term: Term, value: Value, environment: Environment) -> bool:
+        """Whether the term can equal the value; its unbound variables are then bound so that it does."""
         match term:
             case Var(name=name):
-                if name not in environment:
-                    return {**environment, name: value}
-                return environment if environment[name] == value else None
+                return environment.setdefault(name, value) == value
             case Anything():
-                return environment
-            case Make(args=args, kind=AdtKind(), branch=branch):
-                if isinstance(value, Variant) and value.branch == branch:
-                    return self._match_all(zip(args, value.args, strict=True), environment)
-                return None
-            case Make(args=args):
-                if isinstance(value, tuple) and len(value) == len(args):
-                    return self._match_all(zip(args, value, strict=True), environment)
-                return None
+                return True
+            case Make(args=args, branch=branch):
+                parts = value.args if isinstance(value, Variant) and value.branch == branch else value
+                return isinstance(parts, tuple) and self._all_fit(args, parts, environment)
             case Cons(items=items, rest=rest):
-                if isinstance(value, tuple) and len(value) >= len(items):
-                    heads = zip(items, value, strict=False)
-                    return self._match_all((*heads, (rest, value[len(items) :])), environment)
-                return None
+                if not isinstance(value, tuple):
+                    return False
+                split = len(items)
+                return self._all_fit(items, value[:split], environment) and self._fits(rest, value[split:], environment)
             case _:
-                return environment if self.value(term, environment) == value else None
+                return self.value(term, environment) == value
 
-    def _compare(self, literal: Comparison, environment: Environment) -> Environment | None:
-        if literal.op == "=":
-            left_known = is_known(literal.left, environment)
-            known, pattern = (literal.left, literal.right) if left_known else (literal.right, literal.left)
-            return self._match(pattern, self.value(known, environment), environment)
-        left, right = self.value(literal.left, environment), self.value(literal.right, environment)
-        return environment if holds(literal.op, left, right) else None
+    def _all_fit(self, terms: Sequence[Term], values: Sequence[Value], environment: Environment) -> bool:
+        return len(terms) == len(values) and all(map(self._fits, terms, values, repeat(environment)))
 
     def _aggregate(self, literal: Aggregation, environment: Environment) -> Value:
         """The aggregate's value, or None where there is none."""
@@ -252,18 +207,12 @@ class Solver:
             case Apply(functor="autoinc"):
                 return self._count(term, environment)
             case Apply(functor=functor, args=args, kind=kind):
-                return self._apply(functor, args, [self.value(arg, environment) for arg in args], kind)
+                values = [self.value(arg, environment) for arg in args]
+                if functor in self.program.functions:
+                    return self._call(functor, values, kind)
+                return implementation(functor, args[0].kind if args else None, kind)(*values)
             case Anything():
                 raise AssertionError("a wildcard has no value")
-
-    def _apply(self, functor: str, args: tuple[Term, ...], values: list[Value], kind: Kind) -> Value:
-        if functor in self.program.functions:
-            return self._call(functor, values, kind)
-        if functor == "as":
-            reinterpret = cast(args[0].kind, kind)
-            assert reinterpret is not None
-            return reinterpret(values[0])
-        return implementation(functor, args[0].kind if args else None, kind)(*values)
 
     def _call(self, name: str, values: list[Value], kind: Kind) -> Value:
         try:
@@ -293,18 +242,4 @@ class Solver:
 
 def is_known(term: Term, environment: Environment) -> bool:
     """Whether the term has a value: no wildcard in it, and every variable bound."""
-    if isinstance(term, Var):
-        return term.name in environment
-    return not _has_wildcard(term) and all(name in environment for name in names_in(term))
-
-
-def _has_wildcard(term: Term) -> bool:
-    match term:
-        case Anything():
-            return True
-        case Apply(args=args) | Make(args=args):
-            return any(_has_wildcard(arg) for arg in args)
-        case Cons(items=items, rest=rest):
-            return any(_has_wildcard(part) for part in (*items, rest))
-        case _:
-            return False
+    return term.name in environment if isinstance(term, Var) else is_bound(term, environment.keys())

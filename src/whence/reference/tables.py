@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable
 
 from whence.lang.types import Tuple, Value
@@ -12,7 +13,7 @@ class Table:
 
     def __init__(self, rows: Iterable[Tuple] = ()) -> None:
         self.rows: set[Tuple] = set(rows)
-        self._indexes: dict[tuple[int, ...], dict[Tuple, list[Tuple]]] = {}
+        self._indexes: dict[tuple[int, ...], defaultdict[Tuple, list[Tuple]]] = {}
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -23,7 +24,7 @@ class Table:
             return False
         self.rows.add(row)
         for columns, index in self._indexes.items():
-            index.setdefault(tuple(row[column] for column in columns), []).append(row)
+            index[tuple([row[column] for column in columns])].append(row)
         return True
 
     def replace(self, rows: set[Tuple]) -> None:
@@ -34,10 +35,8 @@ class Table:
         """The rows with these values in these columns."""
         if not columns:
             return list(self.rows)
-        index = self._indexes.get(columns)
-        if index is None:
-            index = {}
+        if columns not in self._indexes:
+            index = self._indexes[columns] = defaultdict(list)
             for row in self.rows:
-                index.setdefault(tuple(row[column] for column in columns), []).append(row)
-            self._indexes[columns] = index
-        return tuple(index.get(key, ()))
+                index[tuple([row[column] for column in columns])].append(row)
+        return tuple(self._indexes[columns].get(key, ()))

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import heapq
 from collections import deque
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cmp_to_key, reduce
 from itertools import count as numbers
 from itertools import product as combinations
@@ -33,8 +33,10 @@ Term = tuple[V, tuple[Node, ...]]
 Equations = Mapping[Node, Sequence[Term[V, Node]]]
 
 
-def solve(equations: Equations[Node, V], semiring: Semiring[V]) -> dict[Node, V]:
-    """The least solution. Raises NotInThisSemiring where there is none, or none that is finite.
+def solve(
+    equations: Equations[Node, V], semiring: Semiring[V], show: Callable[[Node], str] = show_token
+) -> dict[Node, V]:
+    """The least solution. Raises NotInThisSemiring, showing a node, where there is none or none that is finite.
 
     >>> from whence.semiring import Counting, Tropical
     >>> solve({"x": [(1, ()), (2, ("x", "y"))], "y": [(3, ())]}, Tropical())
@@ -43,7 +45,7 @@ def solve(equations: Equations[Node, V], semiring: Semiring[V]) -> dict[Node, V]
     {'x': inf, 'y': 3}
     """
     if isinstance(semiring, Product):
-        return _solve_parts(equations, semiring)  # type: ignore[return-value, arg-type]
+        return _solve_parts(equations, semiring, show)  # type: ignore[return-value, arg-type]
     if isinstance(semiring, PowerSeries):
         return _solve_series(equations, semiring)  # type: ignore[return-value, arg-type]
     system = _productive(equations, semiring)
@@ -53,7 +55,7 @@ def solve(equations: Equations[Node, V], semiring: Semiring[V]) -> dict[Node, V]
         if not others and all(first not in body for _, body in system[first]):
             values[first] = _total(system[first], values, semiring)
         else:
-            _solve_cycle(component, system, values, semiring)
+            _solve_cycle(component, system, values, semiring, show)
     return {node: values.get(node, semiring.zero) for node in equations}
 
 
@@ -106,6 +108,7 @@ def _solve_cycle(
     system: Mapping[Node, list[Term[V, Node]]],
     values: dict[Node, V],
     semiring: Semiring[V],
+    show: Callable[[Node], str],
 ) -> None:
     """Adds the values of nodes that depend on each other, given those below them."""
     properties = semiring.properties
@@ -116,7 +119,7 @@ def _solve_cycle(
     elif isinstance(semiring, Counting):
         values.update(dict.fromkeys(component, INFINITY))  # type: ignore[arg-type]
     else:
-        raise semiring.endless(show_token(component[0]))
+        raise semiring.endless(min(map(show, component)))
 
 
 def _iterate(
@@ -187,12 +190,14 @@ def _settle_best_first(
 # -- made of parts
 
 
-def _solve_parts(equations: Equations[Node, tuple[Any, ...]], semiring: Product) -> dict[Node, tuple[Any, ...]]:
+def _solve_parts(
+    equations: Equations[Node, tuple[Any, ...]], semiring: Product, show: Callable[[Node], str]
+) -> dict[Node, tuple[Any, ...]]:
     """Each part by itself: they need not be solved in the same way."""
     solved: list[dict[Node, Any]] = []
     for at, part in enumerate(semiring.parts):
         terms = {node: [(each[at], body) for each, body in of] for node, of in equations.items()}
-        solved.append(solve(terms, part))
+        solved.append(solve(terms, part, show))
     return {node: tuple(values[node] for values in solved) for node in equations}
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whence.backends.local.words import Dictionary, Words
-from whence.lang.functors import Undefined, cast, implementation, matches, ordinal
+from whence.lang.functors import Undefined, implementation, matches
 from whence.lang.types import FLOAT, NUMBER, SYMBOL, UNSIGNED, Kind, Value
 
 Mask = NDArray[np.bool_]
@@ -62,7 +62,8 @@ def apply_functor(
             return _defined(-reals[0] if len(reals) == 1 else reals[0] - reals[1])
         if functor in ("min", "max"):
             return _defined(_fold(np.minimum if functor == "min" else np.maximum, reals))
-    return apply_function(_function(functor, arg_kinds, kind), columns, arg_kinds, kind, dictionary)
+    function = implementation(functor, arg_kinds[0] if arg_kinds else None, kind)
+    return apply_function(function, columns, arg_kinds, kind, dictionary)
 
 
 def _fold(combine: Callable[..., NDArray], columns: Sequence[NDArray]) -> NDArray:  # type: ignore[type-arg]
@@ -76,16 +77,6 @@ def _defined(reals: NDArray[np.float64]) -> Result:
     undefined = np.isnan(reals)
     words = (reals + 0.0).view(np.int64)
     return Result(words, ~undefined, "the result is not a number") if undefined.any() else Result(words)
-
-
-def _function(functor: str, arg_kinds: Sequence[Kind], kind: Kind) -> Callable[..., Value]:
-    if functor == "as":
-        reinterpret = cast(arg_kinds[0], kind)
-        assert reinterpret is not None
-        return reinterpret
-    if functor == "ord":
-        return ordinal
-    return implementation(functor, arg_kinds[0] if arg_kinds else None, kind)
 
 
 def apply_function(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from whence.backends.local.arrays import Ids, Lines, without
+from whence.backends.local.arrays import Ids, Lines, distinct_lines, without
 from whence.backends.local.table import Table
 from whence.backends.local.words import Dictionary, Words
 from whence.lang.aggregates import combine
@@ -41,11 +41,19 @@ class LocalGroups:
         return np.zeros((1, 0), dtype=np.int64)
 
     def merge(self, batches: Sequence[Lines]) -> Lines:
-        keys = np.concatenate(batches)
-        if len(keys) < 2 or not keys.shape[1]:
-            return keys[:1]
-        distinct = Table(keys.shape[1])
-        return distinct.keys(distinct.add_supports(keys, np.zeros(len(keys), dtype=np.int32)))
+        return distinct_lines(np.concatenate(batches))
+
+    def improved(self, ids: Ids, absent: int) -> Lines:
+        """Of the groups that rows have come to, those that they may change."""
+        spec, rows, table = self.spec, self.tables[self.spec.rows], self.tables[self.spec.output]
+        keys = rows.part(ids, spec.key_columns)
+        if spec.op in ("min", "max") and spec.value_kind == NUMBER and spec.value_column is not None:
+            picks, best = self._rows_of(keys, absent)
+            values, bests = rows.column(ids, spec.value_column)[picks], table.column(best, spec.output_value)
+            may_change = np.ones(len(ids), dtype=np.bool_)
+            may_change[picks] = values < bests if spec.op == "min" else values > bests
+            keys = keys[may_change]
+        return distinct_lines(keys)
 
     def without_rows(self, keys: Lines, absent: int) -> Lines:
         has_row = np.zeros(len(keys), dtype=np.bool_)

@@ -1,0 +1,40 @@
+"""The order of values of one kind.
+
+Numbers go by size (nan last), symbols by code point, nil before records, records and lists item by item, branches by
+name and then by their arguments.
+"""
+
+from __future__ import annotations
+
+from math import isnan
+
+from whence.lang.types import Tuple, Value, Variant
+
+# Two keys agree in length and in the type at each position up to where they first differ.
+Key = tuple[int | float | str, ...]
+
+
+def order_key(row: Tuple) -> Key:
+    """The row flattened, so that comparing two keys nests no deeper than comparing two lists of numbers."""
+    key: list[int | float | str] = []
+    pending: list[Value] = list(reversed(row))
+    while pending:
+        match pending.pop():
+            case None:
+                key.append(0)
+            case tuple() as items:
+                key.append(1)
+                # 1 before each item and 0 at the end put a list before its continuations.
+                pending.append(0)
+                for item in reversed(items):
+                    pending += (item, 1)
+            case Variant(branch, args):
+                key.append(branch)
+                pending.append(args)
+            case float() as number if isnan(number):
+                key += (1, 0.0)
+            case float() as number:
+                key += (0, number)
+            case primitive:
+                key.append(primitive)
+    return tuple(key)

@@ -1,0 +1,1 @@
+"""Views that run for months: durable state, sinks, and streaming on Spark."""

@@ -1,0 +1,167 @@
+"""Streaming DataFrames of updates, brought to one shape, and their micro-batches as updates.
+
+A DataFrame for a relation has the relation's columns, by name, and may have `op` (`+` or `-`; without it rows are
+insertions), `time`, and `seq`, which orders the rows of a micro-batch. Without `seq` the order is the one in which Spark
+hands them over. A name that the relation declares is the relation's column and nothing else.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import reduce
+from math import isfinite, isnan
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from whence.io.json_rows import fields_from_json
+from whence.io.updates import DeadLetter
+from whence.lang.program import Program, Relation
+from whence.lang.types import FLOAT, NUMBER, SYMBOL, UNSIGNED, Field, Kind, Types
+from whence.session import Update
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_SPECIAL = ("op", "time", "seq")
+_ACCEPTED: Mapping[Kind, Callable[[pa.DataType], bool]] = {
+    NUMBER: pa.types.is_integer,
+    UNSIGNED: lambda found: pa.types.is_integer(found) or pa.types.is_decimal(found),
+    FLOAT: lambda found: pa.types.is_integer(found) or pa.types.is_floating(found),
+    SYMBOL: lambda found: pa.types.is_string(found) or pa.types.is_large_string(found),
+}
+
+
+class BadInput(ValueError):
+    """A DataFrame that does not fit its relation."""
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """The DataFrames of some relations as one, with a column of structs for each; a row has a value in one of them."""
+
+    relations: tuple[Relation, ...]
+    types: Types
+
+    @classmethod
+    def of(cls, program: Program, names: Mapping[str, DataFrame]) -> Inputs:
+        base = program.base_relations
+        for name in names:
+            if name not in base:
+                known = ", ".join(base)
+                raise BadInput(f"{name} is no base relation of the program; its base relations are {known}")
+        return cls(tuple(program.relations[name] for name in names), program.types)
+
+    def union(self, frames: Mapping[str, DataFrame]) -> DataFrame:
+        from pyspark.sql import functions as f  # noqa: PLC0415
+
+        def shaped(relation: Relation) -> DataFrame:
+            frame = frames[relation.name]
+            columns = _columns(relation, frame.columns)
+            return frame.select(f.struct(*(f.col(f"`{name}`") for name in columns)).alias(relation.name))
+
+        parts = [shaped(relation) for relation in self.relations]
+        return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), parts)
+
+    def updates(self, batch: pa.Table, bury: Callable[[DeadLetter], None]) -> Iterator[Update]:
+        """The updates of a micro-batch, relation by relation; rows that do not fit are buried with their number in it."""
+        before = 0
+        for relation in self.relations:
+            rows = batch.column(relation.name).combine_chunks()
+            rows = rows.filter(rows.is_valid())
+            if len(rows):
+                names = [field.name for field in rows.type]
+                table = pa.table(dict(zip(names, rows.flatten(), strict=True)))
+                declared = {each.name for each in relation.fields}
+                if "seq" in names and "seq" not in declared:
+                    table = table.take(pc.sort_indices(table, sort_keys=[("seq", "ascending")]))
+                yield from _Rows(relation, self.types, table, before).updates(bury)
+                before += len(table)
+
+
+def _columns(relation: Relation, found: list[str]) -> list[str]:
+    declared = [each.name for each in relation.fields]
+    missing = [name for name in declared if name not in found]
+    unknown = [name for name in found if name not in declared and name not in _SPECIAL]
+    if missing or unknown:
+        problem = f"has no column {missing[0]}" if missing else f"has a column {unknown[0]} that {relation.name} lacks"
+        raise BadInput(f"the DataFrame for {relation.name}({', '.join(declared)}) {problem}")
+    return found
+
+
+@dataclass(frozen=True)
+class _Rows:
+    relation: Relation
+    types: Types
+    table: pa.Table
+    before: int  # rows of other relations
+
+    def updates(self, bury: Callable[[DeadLetter], None]) -> Iterator[Update]:
+        name = self.relation.name
+        if self._is_plain():
+            columns = [_plain(self.table.column(each.name), each.kind) for each in self.relation.fields]
+            tuples = zip(*columns, strict=True) if columns else [()] * len(self.table)
+            ops = self._special("op") or ["+"] * len(self.table)
+            times = self._special("time") or [None] * len(self.table)
+            yield from (Update(op, name, row, time) for op, row, time in zip(ops, tuples, times, strict=True))
+            return
+        for number, row in enumerate(self.table.to_pylist(), self.before + 1):
+            try:
+                yield self._update(row)
+            except ValueError as error:
+                bury(DeadLetter(number, f"{name}: {error}", json.dumps(row, ensure_ascii=False, default=str)))
+
+    def _special(self, name: str) -> list[Any] | None:
+        declared = {each.name for each in self.relation.fields}
+        if name in declared or name not in self.table.column_names:
+            return None
+        column: list[Any] = self.table.column(name).to_pylist()
+        return column
+
+    def _is_plain(self) -> bool:
+        """Whether every row is an update and every column converts as a whole."""
+        ops, times = self._special("op"), self._special("time")
+        return (
+            (ops is None or set(ops) <= {"+", "-"})
+            and (times is None or all(time is None or (isinstance(time, float) and isfinite(time)) for time in times))
+            and all(_converts(self.table.column(each.name), each.kind) for each in self.relation.fields)
+        )
+
+    def _update(self, row: dict[str, Any]) -> Update:
+        declared = [each.name for each in self.relation.fields]
+        op = row.get("op", "+") if "op" not in declared else "+"
+        if op not in ("+", "-"):
+            raise ValueError(f"op: {op!r} is neither '+' nor '-'")
+        time = row.get("time") if "time" not in declared else None
+        if time is not None and not (isinstance(time, int | float) and isfinite(time)):
+            raise ValueError(f"time: {time!r} is not a finite number")
+        values = [_as_json(row[each.name], each) for each in self.relation.fields]
+        when = None if time is None else float(time)
+        return Update(op, self.relation.name, fields_from_json(values, self.relation.fields, self.types), when)
+
+
+def _converts(column: pa.ChunkedArray, kind: Kind) -> bool:
+    if kind not in _ACCEPTED or column.null_count or not _ACCEPTED[kind](column.type):
+        return False
+    if kind == FLOAT and pa.types.is_floating(column.type):
+        return not pc.any(pc.is_nan(column)).as_py()
+    return kind != UNSIGNED or (pa.types.is_integer(column.type) and (pc.min(column).as_py() or 0) >= 0)
+
+
+def _plain(column: pa.ChunkedArray, kind: Kind) -> list[Any]:
+    values: list[Any] = (column.cast(pa.float64()) if kind == FLOAT else column).to_pylist()
+    return values
+
+
+def _as_json(value: Any, field: Field) -> Any:
+    """What Arrow gives for a cell, as JSON would have it."""
+    if value is None and field.kind in _ACCEPTED:
+        raise ValueError(f"{field.name}: null is no value")
+    if isinstance(value, float) and isnan(value):
+        raise ValueError(f"{field.name}: nan is no value")
+    if field.kind == UNSIGNED and not isinstance(value, bool | str):
+        return int(value)
+    return value

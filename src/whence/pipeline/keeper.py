@@ -1,0 +1,162 @@
+"""A program's views kept current, with everything that follows from an epoch: durable state, sinks, figures."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from threading import RLock
+
+from whence.lang.program import Program
+from whence.lang.types import Tuple
+from whence.pipeline.base import Base
+from whence.pipeline.epochs import Epoch, Position
+from whence.pipeline.files import StateError
+from whence.pipeline.log import Entry
+from whence.pipeline.metrics import MetricsFile
+from whence.pipeline.publish import Publisher
+from whence.pipeline.report import EpochReport
+from whence.pipeline.sinks import Sink
+from whence.pipeline.store import RETAIN, SNAPSHOT_EVERY, Store, output_names
+from whence.reference import Limits
+from whence.session import Changes, Session
+
+
+class Keeper:
+    """Applies epochs in order. An epoch is evaluated, made durable, and handed to the sinks, before the next segment is.
+
+    `wanted` names the relations that can be looked at, the outputs among them; by default all of them can.
+
+    Without a store nothing is durable. With one, a keeper goes on where the one before stopped, however it stopped; `facts`
+    are only for the first.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        *,
+        wanted: Iterable[str] | None = None,
+        store: Store | None = None,
+        sinks: Sequence[Sink] = (),
+        facts: Mapping[str, Iterable[Tuple]] | None = None,
+        strategy: str = "support",
+        limits: Limits = Limits(),  # noqa: B008 - immutable
+        snapshot_every: int = SNAPSHOT_EVERY,
+        retain: int = RETAIN,
+        on_epoch: Callable[[EpochReport], object] | None = None,
+    ) -> None:
+        self.program = program
+        self.outputs = output_names(program)
+        self.lock = RLock()
+        self._store = store
+        self._sinks = sinks
+        self._snapshot_every = snapshot_every
+        self._retain = retain
+        self._on_epoch = on_epoch
+        self.epoch = 0
+        self.source: Position = {}
+        if store is None or store.is_new:
+            self.session = Session(program, facts=facts, wanted=wanted, strategy=strategy, limits=limits)
+            initial = self._shown(self.session.initial)
+            if store is not None:
+                store.begin(Base.of(self.session), self.views())
+            undelivered: Sequence[tuple[int, Changes]] = [(0, initial)]
+        else:
+            found = store.recover()
+            self.session = Session(program, facts=found.base.rows, wanted=wanted, strategy=strategy, limits=limits)
+            self.session.windows = found.base.windows
+            self.epoch, self.source = found.epoch, found.source
+            undelivered = found.undelivered
+        self.sizes = Counter({name: len(self.session.relation(name)) for name in self.outputs})
+        for epoch, changes in undelivered:
+            self._deliver(epoch, changes)
+        self._metrics = None if store is None else MetricsFile(store.folder)
+        self._publisher = None if store is None else Publisher(store.folder, program, self._published)
+
+    def apply(self, epochs: Iterable[Epoch]) -> list[EpochReport]:
+        """Applies epochs and makes them durable together. What an epoch raises is raised once those before it are safe."""
+        with self.lock:
+            entries: list[Entry] = []
+            reports: list[EpochReport] = []
+            try:
+                for each in epochs:
+                    entry, report = self._evaluate(each, self.epoch + len(entries) + 1)
+                    entries.append(entry)
+                    reports.append(report)
+            finally:
+                if entries:
+                    self._commit(entries, reports)
+            return reports
+
+    def view(self, name: str) -> set[Tuple]:
+        with self.lock:
+            return set(self.session.relation(name))
+
+    def views(self) -> dict[str, list[Tuple]]:
+        with self.lock:
+            return {name: list(self.session.relation(name)) for name in self.outputs}
+
+    def view_at(self, name: str, epoch: int) -> set[Tuple]:
+        if self._store is None:
+            raise StateError(["without a state folder only the last epoch is known"])
+        return self._store.view_at(name, epoch)
+
+    def snapshot(self) -> None:
+        with self.lock:
+            if self._store is not None and self.epoch > self._store.manifest.snapshots[-1].epoch:
+                self._store.snapshot(self.epoch, self.source, Base.of(self.session), self.views(), self._retain)
+
+    def close(self, *, delivered: bool = True) -> None:
+        """After the last epoch. Sinks that have all of it need not be given the end of it again."""
+        if self._publisher is not None:
+            self._publisher.close()
+        if self._store is not None:
+            self._store.close(self.epoch if delivered else None)
+
+    def _published(self) -> tuple[int, dict[str, list[Tuple]]]:
+        with self.lock:
+            return self.epoch, self.views()
+
+    def _evaluate(self, given: Epoch, number: int) -> tuple[Entry, EpochReport]:
+        started = time.perf_counter()
+        changes = self.session.apply(given.updates, now=given.now)
+        shown = self._shown(changes)
+        for name in self.outputs:
+            self.sizes[name] += len(shown.inserted.get(name, ())) - len(shown.deleted.get(name, ()))
+        report = EpochReport(
+            epoch=number,
+            updates=len(given.updates),
+            no_ops=changes.ignored,
+            inserted=sum(map(len, shown.inserted.values())),
+            deleted=sum(map(len, shown.deleted.values())),
+            rounds=self.session.last_epoch["rounds"],
+            seconds=time.perf_counter() - started,
+            tuples=dict(self.sizes),
+            state_bytes=sum(self.session.stats()["bytes"].values()),
+        )
+        return Entry(number, given.updates, shown, given.now, given.source), report
+
+    def _commit(self, entries: Sequence[Entry], reports: Sequence[EpochReport]) -> None:
+        if self._store is not None:
+            self._store.append(entries)
+        self.epoch, self.source = entries[-1].epoch, entries[-1].source
+        for entry, report in zip(entries, reports, strict=True):
+            self._deliver(entry.epoch, entry.changes)
+            if self._on_epoch is not None:
+                self._on_epoch(report)
+        if self._metrics is not None:
+            self._metrics.add(reports)
+        if self._publisher is not None:
+            self._publisher.notify()
+        if self._store is not None and self.epoch >= self._store.manifest.snapshots[-1].epoch + self._snapshot_every:
+            self.snapshot()
+
+    def _shown(self, changes: Changes) -> Changes:
+        """Those of the output relations."""
+        inserted = {name: changes.inserted[name] for name in self.outputs if name in changes.inserted}
+        deleted = {name: changes.deleted[name] for name in self.outputs if name in changes.deleted}
+        return Changes(inserted, deleted, changes.ignored)
+
+    def _deliver(self, epoch: int, changes: Changes) -> None:
+        for sink in self._sinks:
+            sink.write(epoch, changes)

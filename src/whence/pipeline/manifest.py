@@ -1,0 +1,92 @@
+"""What a state folder holds: which program, which snapshots. Replaced as a whole; the one before is kept beside it."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from whence.io.json_rows import Json
+from whence.lang import Program, load
+from whence.lang.load import Functions
+from whence.pipeline.files import Damaged, StateError, checksum, reported_reading, write_file
+from whence.pipeline.snapshots import Snapshot
+
+FORMAT = 1
+NAME, PREVIOUS = "manifest.json", "manifest.previous.json"
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """`delivered` is an epoch that every sink has; those after it may have to be delivered again."""
+
+    name: str
+    text: str
+    snapshots: tuple[Snapshot, ...] = ()
+    delivered: int = -1
+
+    @classmethod
+    def of(cls, program: Program) -> Manifest:
+        return cls(
+            program.source.segments[0].file.name if program.source.segments else "<program>", program.source.text
+        )
+
+    def program(self, functions: Functions | None = None) -> Program:
+        """The program as it was when the state began. Functions are not part of its text."""
+        dialect = "sql" if self.name.endswith(".sql") else "datalog"
+        return load(self.text, name=self.name, dialect=dialect, functions=functions)
+
+    def with_snapshots(self, snapshots: tuple[Snapshot, ...], delivered: int) -> Manifest:
+        return replace(self, snapshots=snapshots, delivered=delivered)
+
+
+def write_manifest(folder: Path, manifest: Manifest) -> None:
+    content: dict[str, Json] = {
+        "format": FORMAT,
+        "program": {"name": manifest.name, "text": manifest.text},
+        "snapshots": [each.as_json() for each in manifest.snapshots],
+        "delivered": manifest.delivered,
+    }
+    path, previous = folder / NAME, folder / PREVIOUS
+    if path.exists():
+        # A copy under another name, which stays when the name below is given to the new content.
+        aside = folder / f"{PREVIOUS}.link"
+        aside.unlink(missing_ok=True)
+        os.link(path, aside)
+        aside.replace(previous)
+    body = _canonical(content)
+    write_file(path, json.dumps({**content, "checksum": checksum(body)}, indent=1).encode())
+
+
+def read_manifest(folder: Path) -> tuple[Manifest, list[str]] | None:
+    """The newest that is whole, and what is wrong with the one after it; None if there never was one. Raises Damaged."""
+    try:
+        return _read(folder / NAME), []
+    except Damaged as error:
+        if (folder / PREVIOUS).exists():
+            return _read(folder / PREVIOUS), [f"{error.problems[0]}; using the one before it"]
+        if (folder / NAME).exists():
+            raise
+        return None
+
+
+def _read(path: Path) -> Manifest:
+    with reported_reading(path):
+        data = path.read_bytes()
+    try:
+        content: dict[str, Any] = json.loads(data)
+        expected = content.pop("checksum")
+    except (ValueError, KeyError, AttributeError):
+        raise Damaged(path, "this is not a manifest") from None
+    if checksum(_canonical(content)) != expected:
+        raise Damaged(path, "the content is not what was written there")
+    if content["format"] != FORMAT:
+        raise StateError([f"{path} has format {content['format']}; this version reads format {FORMAT}"])
+    snapshots = tuple(Snapshot(**each) for each in content["snapshots"])
+    return Manifest(content["program"]["name"], content["program"]["text"], snapshots, content["delivered"])
+
+
+def _canonical(content: dict[str, Json]) -> bytes:
+    return json.dumps(content, sort_keys=True).encode(errors="surrogatepass")

@@ -1,0 +1,28 @@
+"""What an epoch did."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class EpochReport:
+    """What an epoch did and took. `tuples` are the sizes of the output relations after it."""
+
+    epoch: int
+    updates: int
+    no_ops: int
+    inserted: int
+    deleted: int
+    rounds: int
+    seconds: float
+    tuples: Mapping[str, int]
+    state_bytes: int
+
+    def __str__(self) -> str:
+        size = sum(self.tuples.values())
+        return (
+            f"epoch {self.epoch}: {self.updates:,} updates, +{self.inserted:,} -{self.deleted:,}, {self.rounds:,} rounds, "
+            f"{self.seconds * 1000:,.1f} ms, {size:,} tuples, {self.state_bytes / 1e6:,.1f} MB"
+        )

@@ -1,0 +1,123 @@
+"""Lines of update records maintained on Spark, with the epochs that the lines themselves make."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from whence.io.updates import Schema
+from whence.pipeline.batches import is_done
+from whence.pipeline.epochs import Epoch, EpochCutter, Position
+from whence.pipeline.keeper import Keeper
+from whence.pipeline.lines import Lines
+from whence.pipeline.records import Bury, cut_epochs
+from whence.pipeline.spool import FilePlace, Spool, epoch_ends
+from whence.pipeline.streaming import Maintenance, query_id, read_folder
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_CHECKED = 0.5
+
+
+@dataclass(frozen=True)
+class SpoolBatches:
+    """The files of a spool, by name; each of them holds whole epochs."""
+
+    spool: Spool
+    schema: Schema
+    size: int | None
+    bury: Bury
+
+    def epochs(self, batch: int, rows: pa.Table, done: Position) -> Iterator[Epoch]:
+        ordered = rows.take(pc.sort_indices(rows, sort_keys=[("file", "ascending"), ("block", "ascending")]))
+        names = [Path(name).name for name in ordered.column("file").to_pylist()]
+        if not is_done(batch, done):
+            lines = zip(names, ordered.column("value").to_pylist(), strict=True)
+            files = [[line for _, line in each] for _, each in groupby(lines, key=lambda each: each[0])]
+            yield from self._epochs(batch, files, done)
+        self.spool.taken(set(names))
+
+    def _epochs(self, batch: int, files: list[list[bytes]], done: Position) -> Iterator[Epoch]:
+        begin = int(str(done.get("rows", 0))) if done.get("batch") == batch else 0
+        total = sum(map(len, files))
+        taken = 0
+        current = FilePlace(files[0])
+
+        def numbered() -> Iterator[tuple[int, bytes] | None]:
+            nonlocal taken, current
+            for lines in files:
+                current = FilePlace(lines)
+                taken += 1
+                for each in current:
+                    taken += 1
+                    if taken > begin:
+                        yield each
+                if taken > begin:
+                    yield None
+
+        def place() -> Position:
+            return {**current.source, "batch": batch, "rows": taken, "whole": taken == total}
+
+        cutter = EpochCutter(place, self.size, was_cut=bool(done.get("cut")))
+        return cut_epochs(numbered(), cutter, self.schema, lambda letter: self.bury(letter, current.source))
+
+
+@dataclass(frozen=True)
+class SpooledRun:
+    """Takes lines through Spark. `folder` holds the spool and Spark's checkpoint."""
+
+    keeper: Keeper
+    folder: Path
+    schema: Schema
+    size: int | None
+    bury: Bury
+
+    def begin(self) -> Position:
+        """Where reading goes on: after the last line in the spool, or after the last epoch."""
+        checkpoint = self.folder / "checkpoint"
+        query = self.keeper.source.get("query")
+        if self.keeper.epoch and (query is None or query != query_id(checkpoint)):
+            # The last epoch did not come through this checkpoint: what is left of it is older.
+            for path in (checkpoint, self.folder / "spool"):
+                shutil.rmtree(path, ignore_errors=True)
+        return Spool(self.folder / "spool").end() or self.keeper.source
+
+    def run(self, lines: Lines, spark: SparkSession) -> None:
+        """Until the lines end. Raises what an epoch raises."""
+        spool = Spool(self.folder / "spool")
+        batches = SpoolBatches(spool, self.schema, self.size, self.bury)
+        frame = read_folder(spark, spool.folder)
+        maintenance = Maintenance(self.keeper, frame, batches, self.folder / "checkpoint")
+        try:
+            lines.stopped = _either(lines.stopped, _has_ended(maintenance))
+            spool.fill(lines, epoch_ends(self.schema, self.size), lines.stopped)
+            maintenance.finish()
+        finally:
+            maintenance.stop()
+
+
+def _either(one: Callable[[], bool], other: Callable[[], bool]) -> Callable[[], bool]:
+    return lambda: one() or other()
+
+
+def _has_ended(maintenance: Maintenance) -> Callable[[], bool]:
+    """Asked for every line, but Java is not."""
+    checked = time.monotonic()
+    ended = False
+
+    def has_ended() -> bool:
+        nonlocal checked, ended
+        if time.monotonic() - checked >= _CHECKED:
+            checked, ended = time.monotonic(), not maintenance.query.isActive
+        return ended
+
+    return has_ended

@@ -1,0 +1,253 @@
+"""Views maintained by a streaming query: a micro-batch comes in, its epochs are applied, Spark commits it."""
+
+from __future__ import annotations
+
+import json
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from whence.io import FactError
+from whence.io.updates import DeadLetterFile, Schema
+from whence.lang.program import Program
+from whence.lang.types import Tuple
+from whence.pipeline.batches import Batches, RecordBatches, RelationBatches
+from whence.pipeline.files import StateError
+from whence.pipeline.frames import BadInput, Inputs
+from whence.pipeline.keeper import Keeper
+from whence.pipeline.report import EpochReport
+from whence.pipeline.sinks import Sink
+from whence.pipeline.store import RETAIN, SNAPSHOT_EVERY, Store
+from whence.reference import Limits
+from whence.session import Session
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+_POLL = 0.1
+
+
+def maintain(
+    program: Program,
+    inputs: Mapping[str, DataFrame] | DataFrame | str | Path,
+    *,
+    state: str | Path,
+    sinks: Sequence[Sink] = (),
+    facts: Mapping[str, Iterable[Tuple]] | None = None,
+    trigger: str | None = None,
+    once: bool = False,
+    spark: SparkSession | None = None,
+    on_epoch: Callable[[EpochReport], object] | None = None,
+    snapshot_every: int = SNAPSHOT_EVERY,
+    retain: int = RETAIN,
+    strategy: str = "support",
+    limits: Limits = Limits(),  # noqa: B008 - immutable
+) -> Maintenance:
+    """Starts a streaming query that keeps the views of a program current, with their state in the folder `state`.
+
+    `inputs` gives each base relation a streaming DataFrame of updates: the relation's columns, and if need be `op` (`+` or
+    `-`; rows without it are insertions), `time`, and `seq`, which orders the rows of a micro-batch. Or it is one streaming
+    DataFrame whose column `value` holds update records as JSON, again with `seq` if need be, or a folder of files of them.
+
+    A micro-batch is an epoch; commits among JSON records end more. `trigger` is Spark's processing time, such as
+    "10 seconds"; `once` stops after what is there. Records that cannot be applied go to `dead_letters.jsonl` in the state.
+    `facts` are there from the start of a new state. Raises StateError and BadInput.
+    """
+    folder = Path(state).resolve()  # Java's current folder may be another
+    store = Store.open(folder, program)
+    with ExitStack() as undo:
+        undo.callback(store.close)
+        letters = DeadLetterFile(folder / "dead_letters.jsonl", resume=True)
+        frame, batches = _shaped(program, inputs, letters, spark)
+        keeper = Keeper(
+            program,
+            store=store,
+            sinks=sinks,
+            facts=facts,
+            strategy=strategy,
+            limits=limits,
+            snapshot_every=snapshot_every,
+            retain=retain,
+            on_epoch=on_epoch,
+        )
+        undo.callback(keeper.close, delivered=False)
+        running = Maintenance(keeper, frame, batches, folder / "checkpoint", trigger=trigger, once=once)
+        undo.pop_all()
+    return running
+
+
+def _shaped(
+    program: Program,
+    inputs: Mapping[str, DataFrame] | DataFrame | str | Path,
+    letters: DeadLetterFile,
+    spark: SparkSession | None,
+) -> tuple[DataFrame, Batches]:
+    if isinstance(inputs, Mapping):
+        relations = Inputs.of(program, inputs)
+        return relations.union(inputs), RelationBatches(relations, letters)
+    if isinstance(inputs, str | Path):
+        inputs = read_folder(_session(spark), Path(inputs).resolve()).selectExpr("value", "struct(file, block) AS seq")
+    if "value" not in inputs.columns:
+        raise BadInput(f"update records are read from a column value; there are {', '.join(inputs.columns)}")
+    wanted = [name for name in ("value", "seq") if name in inputs.columns]
+    return inputs.select(*wanted), RecordBatches(Schema.of(program), letters)
+
+
+def _session(spark: SparkSession | None) -> SparkSession:
+    from pyspark.sql import SparkSession  # noqa: PLC0415
+
+    return spark or SparkSession.builder.getOrCreate()
+
+
+def read_folder(spark: SparkSession, folder: Path) -> DataFrame:
+    """The lines of a folder's files as they appear, as bytes in the column `value`, with their file and the part of it."""
+    lines = (
+        spark.readStream.format("text").option("lineSep", "\n").option("pathGlobFilter", "*.jsonl").load(str(folder))
+    )
+    return lines.selectExpr(
+        "CAST(value AS BINARY) AS value", "_metadata.file_path AS file", "_metadata.file_block_start AS block"
+    )
+
+
+class Maintenance:
+    """A streaming query and the views it keeps current."""
+
+    def __init__(
+        self,
+        keeper: Keeper,
+        frame: DataFrame,
+        batches: Batches,
+        checkpoint: Path,
+        *,
+        trigger: str | None = None,
+        once: bool = False,
+    ) -> None:
+        self.keeper = keeper
+        self.progress: EpochReport | None = None
+        self.seconds = 0.0  # in batches, apart from what Spark does with them
+        self._asked = threading.Event()
+        self._batches = batches
+        self._failure: BaseException | None = None
+        self._stopping = False
+        self._one_at_a_time = threading.Lock()
+        self._checkpoint = checkpoint
+        self._refuse_another_checkpoint()
+        writer = frame.writeStream.foreachBatch(self._take).option("checkpointLocation", str(checkpoint))
+        if once:
+            writer = writer.trigger(availableNow=True)
+        elif trigger is not None:
+            writer = writer.trigger(processingTime=trigger)
+        self.query: StreamingQuery = writer.start()
+
+    @property
+    def session(self) -> Session:
+        return self.keeper.session
+
+    def view(self, name: str) -> set[Tuple]:
+        """The tuples of a relation after the last epoch."""
+        return self.keeper.view(name)
+
+    def view_at(self, name: str, epoch: int) -> set[Tuple]:
+        """The tuples of an output relation after an epoch that is still retained."""
+        return self.keeper.view_at(name, epoch)
+
+    def await_termination(self, timeout: float | None = None) -> bool:
+        """Waits until the query ends, and raises what ended it. Says whether it has ended.
+
+        In the main thread SIGTERM stops the query after the epoch under way.
+        """
+        deadline = None if timeout is None else time.monotonic() + timeout
+        with _on_terminate(self._asked.set):
+            while self.query.isActive and not self._asked.wait(_POLL):
+                if deadline is not None and time.monotonic() >= deadline:
+                    return False
+        self.stop()
+        return True
+
+    def finish(self) -> None:
+        """Waits until everything that is there now has been applied, or the query has failed."""
+        from pyspark.errors import StreamingQueryException  # noqa: PLC0415
+
+        # What failed is raised when the query is stopped.
+        with suppress(StreamingQueryException):
+            self.query.processAllAvailable()
+
+    def stop(self) -> None:
+        """Ends the query after the epoch under way, with its state committed. Raises what the query failed with."""
+        # A batch that comes now waits for the lock, is interrupted by Spark, and comes again after a restart.
+        with self._one_at_a_time:
+            failure = self._failure or self.query.exception()
+            self._stopping = True
+            self.query.stop()
+        self.keeper.close(delivered=failure is None)
+        if failure is not None:
+            raise failure
+
+    def _take(self, frame: DataFrame, batch: int) -> None:
+        with self._one_at_a_time:
+            if self._stopping:
+                raise InterruptedError("the query is being stopped")
+            try:
+                self._apply(frame, batch)
+            except BaseException as error:
+                # Spark passes on only its text.
+                self._failure = error
+                raise
+
+    def _apply(self, frame: DataFrame, batch: int) -> None:
+        rows = _fetch(frame, batch)
+        started = time.perf_counter()
+        epochs = self._batches.epochs(batch, rows, self.keeper.source)
+        query = query_id(self._checkpoint)
+        for report in self.keeper.apply(replace(each, source={**each.source, "query": query}) for each in epochs):
+            self.progress = report
+        self.seconds += time.perf_counter() - started
+
+    def _refuse_another_checkpoint(self) -> None:
+        """Numbers of batches mean something only within one query."""
+        expected = self.keeper.source.get("query")
+        if expected is not None and query_id(self._checkpoint) != expected:
+            problem = f"{self._checkpoint} is not the checkpoint that the state was made with: batches could be lost"
+            raise StateError([problem], hints=["restore the folder from a copy, or start anew with another one"])
+
+
+class BatchFailed(FactError):
+    """Spark could not bring the rows of a micro-batch. Nothing of it has been applied."""
+
+
+def _fetch(frame: DataFrame, batch: int) -> pa.Table:
+    from py4j.protocol import Py4JJavaError  # noqa: PLC0415
+    from pyspark.errors import PySparkException  # noqa: PLC0415
+
+    try:
+        return frame.toArrow()
+    except (Py4JJavaError, PySparkException) as error:
+        java = getattr(error, "java_exception", None)
+        reason = str(error).splitlines()[0] if java is None else str(java.getMessage()).splitlines()[0]
+        hint = "started again, the query goes on with this micro-batch"
+        raise BatchFailed([f"Spark could not bring micro-batch {batch}: {reason}"], hints=[hint]) from error
+
+
+def query_id(checkpoint: Path) -> str | None:
+    """The identity that Spark gave the query, which it keeps in its checkpoint."""
+    path = checkpoint / "metadata"
+    return str(json.loads(path.read_bytes())["id"]) if path.exists() else None
+
+
+@contextmanager
+def _on_terminate(act: Callable[[], None]) -> Iterator[None]:
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, lambda *_: act())
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

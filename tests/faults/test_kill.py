@@ -1,0 +1,99 @@
+"""kill -9 at any instant: after a restart nothing is missing and nothing is there twice."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+from pathlib import Path
+
+import pytest
+from tests.faults.victims import run
+from tests.faults.workload import write_workload
+
+from whence import load_file, reference
+from whence.lang.types import Tuple
+from whence.pipeline.store import Store
+
+LONG = "WHENCE_LONG" in os.environ
+
+
+def results(folder: Path) -> tuple[bytes, bytes, dict[str, set[Tuple]]]:
+    """The changes, the dead letters, and the views as the state has them after the last epoch."""
+    store = Store.read(folder / "state")
+    views = {name: store.view_at(name, store.last_epoch) for name in store.outputs}
+    letters = folder / "program.dead.jsonl"
+    return (folder / "changes.jsonl").read_bytes(), letters.read_bytes() if letters.exists() else b"", views
+
+
+def uninterrupted(folder: Path, *options: str) -> tuple[bytes, bytes, dict[str, set[Tuple]]]:
+    assert run(folder, *options)[0] == 0
+    found = results(folder)
+    base = Store.read(folder / "state").recover().base
+    expected = reference.evaluate(load_file(folder / "program.dl"), base.rows)
+    assert found[2] == {name: expected[name] for name in found[2]}
+    return found
+
+
+@pytest.mark.parametrize("seed", range(8) if LONG else [1])
+def test_25_kills_in_200_epochs(seed: int, tmp_path: Path) -> None:
+    options = ("--snapshot-every", "15", "--retain", "40")
+    write_workload(tmp_path / "whole", 200, seed=seed)
+    expected = uninterrupted(tmp_path / "whole", *options)
+    write_workload(tmp_path / "killed", 200, seed=seed)
+    source = random.Random(seed)
+    kills = 0
+    while kills < 25:
+        code, _ = run(tmp_path / "killed", *options, kill_at=source.randrange(1, 120), halve=source.random() < 0.5)
+        if code == 0:
+            # It came to its end: begin again, until there have been 25.
+            assert results(tmp_path / "killed") == expected
+            shutil.rmtree(tmp_path / "killed")
+            write_workload(tmp_path / "killed", 200, seed=seed)
+        else:
+            assert code == -signal.SIGKILL
+            kills += 1
+    assert run(tmp_path / "killed", *options)[0] == 0
+    assert results(tmp_path / "killed") == expected
+
+
+def test_a_kill_at_every_instant_of_a_short_run(tmp_path: Path) -> None:
+    """At every eleventh, unless there is time."""
+    options = ("--snapshot-every", "3", "--retain", "2")
+    write_workload(tmp_path / "whole", 8, seed=5)
+    expected = uninterrupted(tmp_path / "whole", *options)
+    _, instants = run(_fresh(tmp_path / "counted"), *options)
+    assert instants > 50
+    for at in range(1, instants + 1, 1 if LONG else 23):
+        for halve in (False, True):
+            folder = _fresh(tmp_path / f"killed{at}{halve}")
+            assert run(folder, *options, kill_at=at, halve=halve)[0] == -signal.SIGKILL
+            assert run(folder, *options)[0] == 0, at
+            assert results(folder) == expected, at
+
+
+def test_kills_of_a_run_on_spark(tmp_path: Path) -> None:
+    """Three kills, or 25 if there is time. The driver dies, and Java with it."""
+    options = ("--snapshot-every", "15", "--retain", "40")
+    write_workload(tmp_path / "whole", 200, seed=6)
+    expected = uninterrupted(tmp_path / "whole", *options)
+    write_workload(tmp_path / "killed", 200, seed=6)
+    source = random.Random(6)
+    kills = 0
+    while kills < (25 if LONG else 3):
+        at = source.randrange(30, 90)
+        code, _ = run(tmp_path / "killed", *options, kill_at=at, halve=source.random() < 0.5, on_spark=True)
+        assert code in (0, -signal.SIGKILL)
+        kills += code != 0
+        if code == 0:
+            assert results(tmp_path / "killed") == expected
+            shutil.rmtree(tmp_path / "killed")
+            write_workload(tmp_path / "killed", 200, seed=6)
+    assert run(tmp_path / "killed", *options, on_spark=True)[0] == 0
+    assert results(tmp_path / "killed") == expected
+
+
+def _fresh(folder: Path) -> Path:
+    write_workload(folder, 8, seed=5)
+    return folder

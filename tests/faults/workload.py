@@ -1,0 +1,55 @@
+"""A run of many epochs that touches all that state is made of: recursion, negation, aggregates, windows, bad records."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+PROGRAM = """\
+.decl link(src: symbol, dst: symbol, cost: number)
+.input link
+.lifetime link 90
+.decl node(name: symbol)
+.input node
+.window node(rows=6)
+.decl reach(src: symbol, dst: symbol)
+reach(x, y) :- link(x, y, _).
+reach(x, z) :- reach(x, y), link(y, z, _).
+.decl lonely(name: symbol)
+lonely(x) :- node(x), !reach(x, _).
+.decl cheapest(src: symbol, cost: number)
+cheapest(x, c) :- link(x, _, _), c = min d : { link(x, _, d) }.
+.output reach
+.output lonely
+.output cheapest
+"""
+POISON = (
+    '{"op": "+", "relation": "link", "tuple": ["a"]}',
+    "?",
+    '{"op": "+", "relation": "reach", "tuple": ["a", "b"]}',
+)
+
+
+def write_workload(folder: Path, epochs: int, *, seed: int) -> None:
+    """`program.dl` and `updates.jsonl`."""
+    source = random.Random(seed)
+    names = "abcdefgh"
+    lines: list[str] = []
+    for epoch in range(epochs):
+        for _ in range(source.randrange(0, 5)):
+            op, time = source.choice("++-"), epoch + source.random() * 10 - 5
+            if source.random() < 0.8:
+                row: list[object] = [source.choice(names), source.choice(names), source.randrange(3)]
+                update = {"op": op, "relation": "link", "tuple": row, "time": time}
+            else:
+                update = {"op": op, "relation": "node", "tuple": [source.choice(names)]}
+            lines.append(json.dumps(update))
+        if source.random() < 0.1:
+            lines.append(source.choice(POISON))
+        if source.random() < 0.1:
+            lines.append(json.dumps({"tick": epoch}))
+        lines.append('{"commit": true}')
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "program.dl").write_text(PROGRAM)
+    (folder / "updates.jsonl").write_text("".join(f"{line}\n" for line in lines))
