@@ -6,13 +6,13 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import NamedTuple, TypedDict
+from typing import TYPE_CHECKING, NamedTuple, TypedDict
 
 from whence.backends.local.arrays import Ids, Lines
 from whence.backends.local.backend import LocalBackend
 from whence.engine.dred import DredStratum
 from whence.engine.guard import Guard
-from whence.engine.maintain import Maintainer, Native, absorb
+from whence.engine.maintain import Maintainer, absorb
 from whence.engine.protocol import EXTERNAL
 from whence.engine.revise import revise
 from whence.engine.stats import Stats
@@ -25,6 +25,9 @@ from whence.plan import Plan, compile_counting, compile_plan, compile_recomputat
 from whence.plan.record import record_derivations
 from whence.reference import Limits
 from whence.view import View
+
+if TYPE_CHECKING:
+    from whence.engine.maintain import Native
 
 
 class Strategy(NamedTuple):
