@@ -43,18 +43,22 @@ $(STAMP): requirements.lock pyproject.toml
 java:  ## make sure that a Java for Spark (17 or newer) is there
 	tools/ensure_java.sh
 
+.PHONY: postgres
+postgres:  ## make sure that a PostgreSQL (14 or newer) is there for the tests
+	tools/ensure_postgres.sh
+
 .PHONY: run
-run: setup java  ## evaluate the reachability example and print its views
-	$(BIN)/whence eval examples/reachability/program.dl -F examples/reachability/facts -D -
+run: setup java  ## keep the views of a network current while its links fail, and draw the worst failure
+	$(BIN)/python examples/network/main.py
 
 .PHONY: test
-test: setup java lint  ## lint, then run every test
+test: setup java postgres lint  ## lint, then run every test
 	$(BIN)/pytest
 
 .PHONY: test-long
-test-long: setup java  ## 20,000 random programs and updates against the reference evaluator; kills at every instant
+test-long: setup java postgres  ## 20,000 random sequences against the reference; all of conformance on Spark; kills at every instant
 	WHENCE_EXAMPLES=20500 $(BIN)/pytest tests/properties
-	WHENCE_LONG=1 $(BIN)/pytest tests/faults
+	WHENCE_LONG=1 $(BIN)/pytest tests/backends/spark tests/faults
 
 .PHONY: lint
 lint: setup  ## style, types and import order
@@ -72,9 +76,8 @@ $(BENCH)/.stamp: requirements-bench.lock pyproject.toml
 	touch $@
 
 .PHONY: bench
-bench: $(BENCH)/.stamp java  ## measure against DuckDB, Nemo, clingo and Pathway; tables and plots go to bench/results
-	cd bench && ../$(BENCH)/bin/python -m whence_bench
-	$(BENCH)/bin/python bench/spark_stream.py
+bench: $(BENCH)/.stamp java  ## measure against DuckDB, Nemo, clingo, Pathway and Spark; tables and plots go to bench/results
+	for suite in load_rules evaluation updates why spark_batch spark_stream; do $(BENCH)/bin/python bench/$$suite.py; done
 
 .PHONY: format
 format: setup  ## rewrite the sources in the house style

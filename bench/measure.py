@@ -30,7 +30,7 @@ def percentile(values: Sequence[float], share: float) -> float:
 
 
 def milliseconds(seconds: float | None) -> str:
-    return "–" if seconds is None else f"{seconds * 1000:,.1f}"
+    return "-" if seconds is None else f"{seconds * 1000:,.1f}"
 
 
 class Report:

@@ -17,9 +17,9 @@ from evaluation import CLOSURE, CLOSURE_SQL
 from graphs import Edges, gnm
 from measure import Report, median_seconds, milliseconds, percentile, plot_bars
 from peers import DuckDB
-from whence.network.topology import transit_stub
 
 from whence import Session, Update, load
+from whence.network.topology import transit_stub
 
 SHORTEST_PATHS = """.decl link(x:symbol, y:symbol, ms:number) .input link
 path(x, y, ms) :- link(x, y, ms).
@@ -135,7 +135,7 @@ def mixed_epochs(report: Report) -> None:
 
 def failing_links(report: Report) -> None:
     """Shortest paths between all pairs of 100 nodes, each link deleted and restored in turn."""
-    links = [link for link in transit_stub(seed=1).links]
+    links = list(transit_stub(seed=1).links)
     facts = {"link": [(one, other, ms) for link in links for one, other, ms, _ in link.tuples()]}
     rows = []
     for strategy in ("support", "dred"):
@@ -163,7 +163,7 @@ def failing_links(report: Report) -> None:
     report.table(
         ["strategy", "seconds", "times support", "derivations"],
         [
-            [name, f"{seconds:.2f}", f"{seconds / base:.1f}", "–" if met is None else f"{met:,}"]
+            [name, f"{seconds:.2f}", f"{seconds / base:.1f}", "-" if met is None else f"{met:,}"]
             for name, seconds, met in rows
         ],
     )

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sized
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple, TypedDict
+from enum import Enum
+from typing import TYPE_CHECKING, NamedTuple, TypedDict
 
 from whence.backends.local.arrays import Ids, Lines
 from whence.backends.local.backend import LocalBackend
 from whence.engine.dred import DredStratum
 from whence.engine.guard import Guard
-from whence.engine.maintain import Maintainer
+from whence.engine.maintain import Maintainer, absorb
 from whence.engine.protocol import EXTERNAL
 from whence.engine.revise import revise
 from whence.engine.stats import Stats
@@ -20,23 +22,30 @@ from whence.lang.program import Program, Relation
 from whence.lang.revise import add_rules, drop_rule
 from whence.lang.types import Tuple
 from whence.plan import Plan, compile_counting, compile_plan, compile_recomputation
+from whence.plan.record import record_derivations
 from whence.reference import Limits
 from whence.view import View
+
+if TYPE_CHECKING:
+    from whence.engine.maintain import Native
 
 
 class Strategy(NamedTuple):
     """How views are kept up to date: how a program is planned, and how strata with delta plans are maintained."""
 
-    compile: Callable[[Program, Iterable[str] | None], Plan]
-    native: type[SupportStratum[Ids, Lines, Ids]]
+    compile: Callable[[Program, Iterable[str] | None, Mapping[str, int]], Plan]
+    native: Native[Ids, Lines, Ids]
 
 
 STRATEGIES: Mapping[str, Strategy] = {
     "support": Strategy(compile_plan, SupportStratum),
     "counting": Strategy(compile_counting, SupportStratum),
     "dred": Strategy(compile_plan, DredStratum),
+    "absorption": Strategy(compile_plan, absorb),
     "recompute": Strategy(compile_recomputation, SupportStratum),
 }
+
+_Rows = dict[str, list[Tuple]]
 
 
 class Update(NamedTuple):
@@ -46,6 +55,16 @@ class Update(NamedTuple):
     relation: str
     tuple: Tuple
     time: float | None = None
+
+
+class Ranking(Enum):
+    """NONE: there are no ranks. WELL_FOUNDED: each row has a derivation from rows of its stratum that rank lower. EXACT: ranks
+    are also the rounds in which a fresh evaluation makes the rows, so that no derivation is shorter.
+    """
+
+    NONE = 0
+    WELL_FOUNDED = 1
+    EXACT = 2
 
 
 @dataclass(frozen=True)
@@ -100,7 +119,8 @@ def _work(stats: Stats) -> Work:
 class Session:
     """Keeps the views of a program exact under updates. `facts` are there from the start.
 
-    `wanted` names the relations to be seen, by default all: what they do not need is not derived.
+    `wanted` names the relations to be seen, by default all: what they do not need is not derived. The derivations of the
+    relations in `record` are kept as relations too: `recordings` says where.
 
     >>> from whence import load
     >>> session = Session(load("reach(x, y) :- link(x, y). reach(x, z) :- reach(x, y), link(y, z)."
@@ -119,6 +139,7 @@ class Session:
         facts: Mapping[str, Iterable[Tuple]] | None = None,
         wanted: Iterable[str] | None = None,
         strategy: str = "support",
+        record: Collection[str] = (),
         limits: Limits = Limits(),  # noqa: B008 - immutable
         on_round: Callable[[str, int, int], None] | None = None,
     ) -> None:
@@ -128,7 +149,9 @@ class Session:
         self._wanted = None if wanted is None else frozenset(wanted)
         if unknown := (self._wanted or frozenset()) - program.relations.keys():
             raise ValueError(f"there is no relation {min(unknown)}; there are {', '.join(program.relations)}")
-        self.plan = STRATEGIES[strategy].compile(program, self._wanted)
+        self._recorded = frozenset(record)
+        sizes = {name: len(rows) for name, rows in (facts or {}).items() if isinstance(rows, Sized)}
+        self.plan = self._compile(program, self._wanted, sizes)
         self.program = program
         self.windows = Windows(program.relations)
         self._base = frozenset(program.base_relations)
@@ -178,20 +201,37 @@ class Session:
         before = stats.copy()
         with stats.phase("collect"):
             wanted, count = self._collect(updates, now)
-            removals: dict[str, list[Tuple]] = {}
-            insertions: dict[str, list[Tuple]] = {}
-            effective = 0
-            for name, rows in wanted.items():
-                present = self._maintainer.is_external(name, self._backend.encode(name, list(rows)))
-                removals[name] = [row for row, there in zip(rows, present, strict=True) if there and not rows[row]]
-                insertions[name] = [row for row, there in zip(rows, present, strict=True) if not there and rows[row]]
-                effective += len(removals[name]) + len(insertions[name])
+            removals, insertions = self._effective(wanted)
+        effective = sum(len(rows) for side in (removals, insertions) for rows in side.values())
         changes = self._maintainer.apply(removals, insertions)
+        self.epoch += 1
         return self._finish(changes, before, max(0, count - effective))
+
+    def trial(self, updates: Iterable[Update | tuple[str, str, Tuple]], now: float | None = None) -> Changes:
+        """What `apply` would change. The session stays as it is: the epoch is taken back, windows and clock included."""
+        before = self._maintainer.stats.copy()
+        windows = deepcopy(self.windows)
+        try:
+            wanted, _ = self._collect(updates, now)
+        finally:
+            self.windows = windows
+        removals, insertions = self._effective(wanted)
+        changes = self._finish(self._maintainer.apply(removals, insertions), before, 0)
+        self._maintainer.settle(self._maintainer.apply(insertions, removals))
+        return changes
+
+    def _effective(self, wanted: Mapping[str, dict[Tuple, bool]]) -> tuple[_Rows, _Rows]:
+        """What is to be taken out and is there from outside, and what is to be put in and is not."""
+        removals: _Rows = {}
+        insertions: _Rows = {}
+        for name, rows in wanted.items():
+            present = self._maintainer.is_external(name, self._backend.encode(name, list(rows)))
+            removals[name] = [row for row, there in zip(rows, present, strict=True) if there and not rows[row]]
+            insertions[name] = [row for row, there in zip(rows, present, strict=True) if not there and rows[row]]
+        return removals, insertions
 
     def _finish(self, changes: Mapping[str, Delta[Ids]], before: Stats, ignored: int) -> Changes:
         """Ends an epoch: its changes as tuples, and what it cost."""
-        self.epoch += 1
         with self._maintainer.stats.phase("decode"):
             shown = {name: delta for name, delta in changes.items() if self._shows(name)}
             inserted = {name: self._backend.decode(name, delta.added) for name, delta in shown.items()}
@@ -260,15 +300,23 @@ class Session:
             outputs = {transfer.relation for transfer in program.transfers_of("output")}
             wanted |= outputs - self.program.relations.keys()
             kept = wanted & program.relations.keys() | base.difference(program.base_relations)
-        plan = STRATEGIES[self.strategy].compile(program, kept)
+        sizes = {name: len(table) for name, table in self._backend.tables.items()}
+        plan = self._compile(program, kept, sizes)
         stats = self._maintainer.stats.copy()
         changes = revise(self._maintainer, plan)
         self.program, self.plan, self._wanted = program, plan, wanted
         self._base = base.union(program.base_relations)
         self.windows.extend(program.relations)
+        self.epoch += 1
         result = self._finish(changes, stats, 0)
         self._backend.forget(name for name in tuple(self._backend.tables) if name not in plan.program.relations)
         return result
+
+    def _compile(self, program: Program, wanted: frozenset[str] | None, sizes: Mapping[str, int]) -> Plan:
+        planned, self.recordings = record_derivations(program, self._recorded)
+        plan = STRATEGIES[self.strategy].compile(planned, wanted, sizes)
+        _refuse_unrecordable(plan, self._recorded)
+        return plan
 
     def stats(self) -> SessionStats:
         """What has been done since the session began, and what the tables take. `last_epoch` has the work of one epoch."""
@@ -289,6 +337,20 @@ class Session:
     def _shows(self, name: str) -> bool:
         """Helper relations, whose names hold a `!`, are never shown."""
         return "!" not in name if self._wanted is None else name in self._wanted
+
+    @property
+    def backend(self) -> LocalBackend:
+        """The tables, for those who look up more than whole relations. Only `apply` changes them."""
+        return self._backend
+
+    def ranking(self, relation: str) -> Ranking:
+        """What the ranks of a relation's rows tell."""
+        stratum = self._maintainer.support_of(relation)
+        if stratum is None:
+            return Ranking.NONE
+        # A recorded firing takes a round of its own.
+        is_exact = stratum.ranked_epochs <= 1 and not self.recordings
+        return Ranking.EXACT if is_exact else Ranking.WELL_FOUNDED
 
     def base(self) -> dict[str, set[Tuple]]:
         """The tuples that were put into base relations from outside."""
@@ -312,6 +374,13 @@ def _refuse_redeclared(before: Relation, after: Relation) -> None:
         raise ValueError(f"{before.name} has tuples already: its .window and .lifetime stay as they are")
 
 
+def _refuse_unrecordable(plan: Plan, record: Collection[str]) -> None:
+    for stratum in plan.strata:
+        for name in set(record) & set(stratum.relations):
+            if not stratum.native:
+                raise ValueError(f"derivations of {name} cannot be recorded: {stratum.why_not_native}")
+
+
 def evaluate(
     program: Program,
     facts: Mapping[str, Iterable[Tuple]],
@@ -321,6 +390,10 @@ def evaluate(
     on_round: Callable[[str, int, int], None] | None = None,
 ) -> dict[str, set[Tuple]]:
     """The wanted relations of the program (all by default): one evaluation, in which windows and lifetimes forget nothing."""
-    lasting = {name: replace(relation, window=None, lifetime=None) for name, relation in program.relations.items()}
-    session = Session(replace(program, relations=lasting), facts=facts, wanted=wanted, limits=limits, on_round=on_round)
-    return session.views()
+    return Session(lasting(program), facts=facts, wanted=wanted, limits=limits, on_round=on_round).views()
+
+
+def lasting(program: Program) -> Program:
+    """The program without windows and lifetimes."""
+    relations = {name: replace(relation, window=None, lifetime=None) for name, relation in program.relations.items()}
+    return replace(program, relations=relations)

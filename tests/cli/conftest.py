@@ -5,9 +5,16 @@ import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
+from whence.backends.local.compiling import compile_all
 from whence.cli import app
 
 Whence = Callable[..., Result]
+
+
+@pytest.fixture(autouse=True, scope="session")
+def compiled_loops() -> None:
+    """Commands that take long say so, which no test here expects."""
+    list(compile_all())
 
 
 @pytest.fixture

@@ -19,6 +19,9 @@ stratum 2: link!0, by counting derivations
       -> link!0($0)
 
 stratum 3: reach, recursive, by support counting with ranks
+  in parts by reach.x, because
+    rule reach#2 carries x from reach.x to reach.x
+    every part needs all of link
   rule reach#1 (<program>:3)
     when link changes: ($0 = column 0, $1 = column 1)
       -> reach($0, $1)

@@ -20,7 +20,7 @@ EXAMPLES = """
 - `whence --install-completion` makes the tab key complete commands and options.
 """
 
-PROGRAMS = "Programs"
+PROGRAMS, QUESTIONS = "Programs", "Questions"
 COMMANDS = (
     LazyCommand("check", "whence.cli.check:check", "Report everything that is wrong with a program.", PROGRAMS),
     LazyCommand(
@@ -44,6 +44,46 @@ COMMANDS = (
         "Look at the state that a run keeps in a folder, check it, compact it.",
         PROGRAMS,
     ),
+    LazyCommand(
+        "capture",
+        "whence.cli.capture:capture",
+        "Make a PostgreSQL database record the changes of tables, so that views can follow them.",
+        PROGRAMS,
+    ),
+    LazyCommand(
+        "why", "whence.cli.why:why", "Show why a fact holds: its smallest proof, down to base facts.", QUESTIONS
+    ),
+    LazyCommand(
+        "how",
+        "whence.cli.how:how",
+        "Show how a fact comes from base facts: all its derivations, summed up in a semiring.",
+        QUESTIONS,
+    ),
+    LazyCommand(
+        "whynot",
+        "whence.cli.whynot:whynot",
+        "Show why a fact does not hold, and the smallest changes of base facts that would make it hold.",
+        QUESTIONS,
+    ),
+    LazyCommand(
+        "whatif",
+        "whence.cli.whatif:whatif",
+        "Show what would change in the views if base facts went or came.",
+        QUESTIONS,
+    ),
+    LazyCommand(
+        "probability",
+        "whence.cli.probability:probability",
+        "Show how likely a fact is, given how likely base facts are.",
+        QUESTIONS,
+    ),
+    LazyCommand(
+        "responsibility",
+        "whence.cli.responsibility:responsibility",
+        "Show how much each base fact contributes to a fact.",
+        QUESTIONS,
+    ),
+    LazyCommand("warm", "whence.cli.warm:warm", "Compile the engine's loops ahead of their first use.", "Installation"),
 )
 
 

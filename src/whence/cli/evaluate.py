@@ -11,6 +11,8 @@ from typing import Annotated
 import typer
 
 from whence import reference, session
+from whence.backends.spark.options import Form, Mode
+from whence.cli.annotate import AnnotateOption, SemiringOption, evaluate_in
 from whence.cli.programs import FunctionsOption, ProgramArgument, load_program
 from whence.cli.progress import Progress
 from whence.cli.terminal import err, show, show_diagnostic, summary_of
@@ -20,6 +22,7 @@ from whence.lang.load import ignored_in_one_shot
 from whence.lang.program import Program
 from whence.lang.types import Tuple
 from whence.plan import restrict
+from whence.semiring import NotInThisSemiring
 
 RUNAWAY = 3
 
@@ -27,6 +30,11 @@ RUNAWAY = 3
 class Engine(StrEnum):
     LOCAL = "local"
     REFERENCE = "reference"
+
+
+class Backend(StrEnum):
+    LOCAL = "local"
+    SPARK = "spark"
 
 
 def evaluate(
@@ -48,6 +56,22 @@ def evaluate(
     ] = Path(),
     functions: FunctionsOption = None,
     engine: Annotated[Engine, typer.Option(help="What evaluates the program.")] = Engine.LOCAL,
+    semiring: SemiringOption = None,
+    annotate: AnnotateOption = None,
+    backend: Annotated[
+        Backend, typer.Option(help="Where: in this process, or on Spark.", rich_help_panel="Spark")
+    ] = Backend.LOCAL,
+    master: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL", help="Spark's master, such as local[4]; all cores if not given.", rich_help_panel="Spark"
+        ),
+    ] = None,
+    mode: Annotated[Mode, typer.Option(help="How recursion runs on Spark.", rich_help_panel="Spark")] = Mode.AUTO,
+    form: Annotated[
+        Form,
+        typer.Option("--format", help="What Spark writes: fact files, or folders of parts.", rich_help_panel="Spark"),
+    ] = Form.TEXT,
     max_rounds: Annotated[
         int | None,
         typer.Option(min=1, metavar="N", help="Stop a recursion that takes more rounds.", rich_help_panel="Limits"),
@@ -69,18 +93,31 @@ def evaluate(
 
     The exit code is 1 if the program or its facts are wrong, 2 if the command is, 3 if a limit was reached.
     """
+    if annotate and semiring is None:
+        raise typer.BadParameter("needs --semiring, to say what annotations are", param_hint="--annotate")
     limits = reference.Limits(max_rounds=max_rounds, max_tuples=max_tuples, timeout=timeout)
     folder = None if output == Path("-") else output
+    _refuse_combinations(engine, backend, master=master, mode=mode, form=form)
     with reported_errors(), shown_warnings(quiet=quiet):
         loaded = load_program(program, functions)
         if not quiet:
             for warning in (*loaded.warnings, *ignored_in_one_shot(loaded)):
                 show_diagnostic(err, warning, loaded.source)
+        if backend == Backend.SPARK:
+            from whence.cli.on_spark import evaluate_on_spark  # noqa: PLC0415 - brings Spark
+
+            evaluate_on_spark(loaded, facts, folder, master=master, mode=mode, form=form, limits=limits, quiet=quiet)
+            return
         with Progress(err, "reading", quiet=quiet) as progress:
             given = read_inputs(loaded, facts, progress)
             progress.text = f"evaluating with the {engine} engine"
             wanted, tell = wanted_of(loaded), _telling(progress)
-            if engine == Engine.REFERENCE:
+            if semiring is not None:
+                naive = engine == Engine.REFERENCE
+                loaded, views = evaluate_in(
+                    semiring, loaded, given, annotate, naive=naive, limits=limits, on_round=tell
+                )
+            elif engine == Engine.REFERENCE:
                 views = reference.evaluate(restrict(loaded, wanted), given, limits=limits, on_round=tell)
             else:
                 views = session.evaluate(loaded, given, wanted=wanted, limits=limits, on_round=tell)
@@ -90,6 +127,15 @@ def evaluate(
 def wanted_of(program: Program) -> tuple[str, ...] | None:
     """The relations that are shown; all of them, for the sake of errors and limits, where none is."""
     return program.outputs or None
+
+
+def _refuse_combinations(engine: Engine, backend: Backend, *, master: str | None, mode: Mode, form: Form) -> None:
+    if backend == Backend.SPARK and engine == Engine.REFERENCE:
+        raise typer.BadParameter("the reference engine does not run on Spark", param_hint="--engine")
+    given = {"--master": master is not None, "--mode": mode != Mode.AUTO, "--format": form != Form.TEXT}
+    for option, is_given in given.items():
+        if backend == Backend.LOCAL and is_given:
+            raise typer.BadParameter("it is for --backend spark", param_hint=option)
 
 
 def read_inputs(program: Program, folder: Path, progress: Progress) -> dict[str, set[Tuple]]:
@@ -141,7 +187,7 @@ def reported_errors() -> Iterator[None]:
     except FactError as error:
         show(err, str(error))
         raise typer.Exit(1) from None
-    except reference.FunctionError as error:
+    except (reference.FunctionError, NotInThisSemiring) as error:
         show(err, f"error: {error}")
         raise typer.Exit(1) from None
     except RecursionError:

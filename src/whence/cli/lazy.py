@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import Any
 
@@ -19,6 +20,8 @@ class LazyCommand(TyperCommand):
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
         module, _, function = self.target.partition(":")
         found = getattr(import_module(module), function)
+        if "whence.backends.local.compiling" in sys.modules:
+            import_module("whence.cli.warm").announce_compilation()
         if isinstance(found, typer.Typer):
             return typer.main.get_command(found).make_context(info_name, args, parent=parent, **extra)
         app = typer.Typer(rich_markup_mode="markdown", add_completion=False, pretty_exceptions_enable=False)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Generic
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Generic
 
 from whence.engine.guard import Guard
 from whence.engine.protocol import ADDED, EXTERNAL, Backend, Ids, Keys, Ranks
@@ -16,7 +16,24 @@ from whence.plan.compile import Plan
 from whence.plan.steps import StratumPlan
 from whence.reference.evaluate import StratumEvaluator
 
-MaintainedStratum = SupportStratum[Ids, Keys, Ranks] | RecomputedStratum[Ids, Keys, Ranks]
+if TYPE_CHECKING:
+    from whence.engine.absorption import AbsorptionStratum
+
+    NativeStratum = SupportStratum[Ids, Keys, Ranks] | AbsorptionStratum[Ids, Keys, Ranks]
+    MaintainedStratum = NativeStratum[Ids, Keys, Ranks] | RecomputedStratum[Ids, Keys, Ranks]
+    Native = Callable[[StratumPlan, Backend[Ids, Keys, Ranks], Guard, Stats], NativeStratum[Ids, Keys, Ranks]]
+
+
+def absorb(
+    plan: StratumPlan, backend: Backend[Ids, Keys, Ranks], guard: Guard, stats: Stats
+) -> NativeStratum[Ids, Keys, Ranks]:
+    """Maintains what rules derive by absorption. Base relations have nothing to absorb, aggregates no formulas."""
+    if plan.aggregates or not (plan.deltas or plan.statics):
+        return SupportStratum(plan, backend, guard, stats)
+    # Decision diagrams take longer to load than all the rest.
+    from whence.engine.absorption import AbsorptionStratum  # noqa: PLC0415
+
+    return AbsorptionStratum(plan, backend, guard, stats)
 
 
 class Maintainer(Generic[Ids, Keys, Ranks]):
@@ -27,7 +44,7 @@ class Maintainer(Generic[Ids, Keys, Ranks]):
         plan: Plan,
         backend: Backend[Ids, Keys, Ranks],
         guard: Guard,
-        native: type[SupportStratum[Ids, Keys, Ranks]] = SupportStratum,
+        native: Native[Ids, Keys, Ranks] = SupportStratum,
     ) -> None:
         self.plan = plan
         self.native = native
@@ -53,11 +70,15 @@ class Maintainer(Generic[Ids, Keys, Ranks]):
         self, removals: Mapping[str, list[Tuple]], insertions: Mapping[str, list[Tuple]]
     ) -> dict[str, Delta[Ids]]:
         """One epoch. What is taken out must be there from outside, and what is put in must not. `settle` ends it."""
-        self.guard.restart()
-        changes: dict[str, Delta[Ids]] = {}
         with self.stats.phase("collect"):
             removed = {name: self.backend.encode(name, rows) for name, rows in removals.items() if rows}
             inserted = {name: self.backend.encode(name, rows) for name, rows in insertions.items() if rows}
+        return self.apply_encoded(removed, inserted)
+
+    def apply_encoded(self, removed: Mapping[str, Keys], inserted: Mapping[str, Keys]) -> dict[str, Delta[Ids]]:
+        """The same, for rows as the backend writes them."""
+        self.guard.restart()
+        changes: dict[str, Delta[Ids]] = {}
         for stratum in self.strata:
             own = stratum.plan.relations
             out = {name: removed[name] for name in own if name in removed}
@@ -80,3 +101,10 @@ class Maintainer(Generic[Ids, Keys, Ranks]):
     def is_external(self, name: str, keys: Keys) -> list[bool]:
         """For each row, whether it was put in from outside."""
         return self.backend.have_flag(name, keys, EXTERNAL)
+
+    def support_of(self, name: str) -> SupportStratum[Ids, Keys, Ranks] | None:
+        """The stratum of a relation whose rows are kept by ranks."""
+        for stratum in self.strata:
+            if type(stratum) is SupportStratum and name in stratum.plan.relations:
+                return stratum
+        return None

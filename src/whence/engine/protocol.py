@@ -7,7 +7,7 @@ pass them on and look only at whether they are empty.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
-from typing import Protocol, Self, TypeVar
+from typing import Generic, NamedTuple, Protocol, Self, TypeVar
 
 from whence.lang.program import Program
 from whence.lang.types import Tuple
@@ -74,6 +74,14 @@ class GroupOperations(Protocol[Ids_contra, Keys]):
         ...
 
 
+class Trace(NamedTuple, Generic[Ids, Keys]):
+    """Derivations: their heads and, by position in the body, the rows that each used and the keys that it found absent."""
+
+    heads: Keys
+    rows: dict[int, Ids]
+    absent: dict[int, Keys]
+
+
 class Backend(Protocol[Ids, Keys, Ranks]):
     enumerated: int  # derivations, so far
 
@@ -97,3 +105,9 @@ class Backend(Protocol[Ids, Keys, Ranks]):
     def groups(self, spec: AggregateSpec) -> GroupOperations[Ids, Keys]: ...
     def distinct(self, ids: Ids) -> Ids: ...
     def without(self, ids: Ids, others: Ids) -> Ids: ...
+
+    # What annotations need: which rows derivations used, row numbers one by one, and rows made if they are not there.
+    def trace(self, plan: DeltaPlan, ids: Ids | None, forbid: Forbid) -> Iterator[Trace[Ids, Keys]]: ...
+    def numbers(self, ids: Ids) -> list[int]: ...
+    def numbered(self, numbers: Sequence[int]) -> Ids: ...
+    def claim(self, relation: str, keys: Keys) -> Ids: ...

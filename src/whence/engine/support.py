@@ -54,13 +54,14 @@ class Delta(Generic[Ids]):
 
 @dataclass
 class SupportStratum(Generic[Ids, Keys, Ranks]):
-    """A stratum under maintenance. `rank` is the highest in use."""
+    """A stratum under maintenance. `rank` is the highest in use, `ranked_epochs` how many epochs gave out ranks."""
 
     plan: StratumPlan
     backend: Backend[Ids, Keys, Ranks]
     guard: Guard
     stats: Stats
     rank: int = 0
+    ranked_epochs: int = 0
 
     def maintain(
         self,
@@ -87,6 +88,7 @@ class SupportStratum(Generic[Ids, Keys, Ranks]):
                 epoch.derive_statics()
                 epoch.aggregates.begin()
             epoch.put_back()
+            self.ranked_epochs += epoch.rounds > 0
             return epoch.finish()
 
     def begin(self, inputs: Mapping[str, Delta[Ids]]) -> Epoch[Ids, Keys, Ranks]:
@@ -117,6 +119,7 @@ class SupportStratum(Generic[Ids, Keys, Ranks]):
             for each in added:
                 epoch.add_all(each)
             epoch.run_rounds()
+            self.ranked_epochs += epoch.rounds > 0
             return epoch.finish()
 
 

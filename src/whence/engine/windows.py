@@ -87,6 +87,9 @@ class Windows:
             if kept:
                 self.kept[name] = kept
 
+    def forgets(self, relation: str) -> bool:
+        return relation in self.kept
+
     def collect(
         self, updates: Iterable[tuple[str, str, Tuple, float | None]], now: float | None
     ) -> dict[str, dict[Tuple, bool]]:
@@ -115,9 +118,6 @@ class Windows:
             else:
                 found = dict(each.times)
         return found
-
-    def forgets(self, relation: str) -> bool:
-        return relation in self.kept
 
     def advance(self, time: float | None) -> None:
         if time is not None:

@@ -2,13 +2,14 @@
 
 from whence.io.errors import FactError, FactWarning
 from whence.io.facts import output_path, print_size, read_relation, write_relation
-from whence.io.values import format_value, parse_value
+from whence.io.values import format_value, parse_fields, parse_value
 
 __all__ = [
     "FactError",
     "FactWarning",
     "format_value",
     "output_path",
+    "parse_fields",
     "parse_value",
     "print_size",
     "read_relation",

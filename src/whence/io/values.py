@@ -154,6 +154,20 @@ def parse_prefix(text: str, start: int, kind: Kind, types: Types) -> tuple[Value
         raise ValueError(f"{quoted(text[start:])} is not {described(kind)}: {error}") from None
 
 
+def parse_fields(text: str, fields: tuple[Field, ...], types: Types) -> tuple[Value, ...]:
+    """The values between the parentheses of a fact; symbols may be quoted. Raises ValueError, saying what is wrong.
+
+    >>> parse_fields('("a b", 1)', (Field("x", "symbol", SYMBOL), Field("y", "number", NUMBER)), Types())
+    ('a b', 1)
+    """
+    reader = _Reader(text, types, 0)
+    values = reader.read_fields(fields)
+    rest = text[reader.at :].strip()
+    if rest:
+        raise ValueError(f"it ends before {quoted(rest)}")
+    return values
+
+
 def _parse_int(text: str, kind: Kind) -> int:
     match = _INTEGER.fullmatch(text)
     if match is None or (kind == UNSIGNED and match[1] == "-"):
@@ -195,7 +209,16 @@ class _Reader:
         self.at = self.start
 
     def read(self, kind: Kind) -> Value:
-        under_way = [self._value(kind, "")]
+        return self._finish(self._value(kind, ""))
+
+    def read_fields(self, fields: tuple[Field, ...]) -> tuple[Value, ...]:
+        self._expect("(")
+        values = self._finish(self._fields(fields, ")"))
+        assert isinstance(values, tuple)
+        return values
+
+    def _finish(self, reading: _Reading) -> Value:
+        under_way = [reading]
         value: Value = None
         while under_way:
             try:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping
+from typing import TypeVar
+
+Node = TypeVar("Node", bound=Hashable)
 
 
-def components(graph: Mapping[str, Sequence[str]]) -> list[tuple[str, ...]]:
+def components(graph: Mapping[Node, Iterable[Node]]) -> list[tuple[Node, ...]]:
     """Strongly connected components, those a component depends on before it (Tarjan, without recursion)."""
-    index: dict[str, int] = {}
-    low: dict[str, int] = {}
-    stack: list[str] = []
-    on_stack: set[str] = set()
-    result: list[tuple[str, ...]] = []
+    index: dict[Node, int] = {}
+    low: dict[Node, int] = {}
+    stack: list[Node] = []
+    on_stack: set[Node] = set()
+    result: list[tuple[Node, ...]] = []
     for start in graph:
         if start in index:
             continue
@@ -42,5 +45,5 @@ def components(graph: Mapping[str, Sequence[str]]) -> list[tuple[str, ...]]:
                         members.append(member)
                         if member == node:
                             break
-                    result.append(tuple(sorted(members)))
+                    result.append(tuple(sorted(members, key=str)))
     return result

@@ -1,5 +1,21 @@
 """Programs to plans."""
 
-from whence.plan.compile import Plan, compile_counting, compile_plan, compile_recomputation, restrict
+from whence.plan.compile import (
+    Plan,
+    UnsuitableStrategy,
+    compile_counting,
+    compile_evaluation,
+    compile_plan,
+    compile_recomputation,
+    restrict,
+)
 
-__all__ = ["Plan", "compile_counting", "compile_plan", "compile_recomputation", "restrict"]
+__all__ = [
+    "Plan",
+    "UnsuitableStrategy",
+    "compile_counting",
+    "compile_evaluation",
+    "compile_plan",
+    "compile_recomputation",
+    "restrict",
+]

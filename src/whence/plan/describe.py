@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from whence.lang.program import Atom, Negation, Program
 from whence.lang.types import Variant
 from whence.plan.compile import Plan
+from whence.plan.decompose import describe_decomposition
 from whence.plan.extract_aggregates import AggregateSpec
 from whence.plan.steps import (
     Build,
@@ -51,6 +52,8 @@ def _stratum(number: int, stratum: StratumPlan, program: Program) -> Iterator[st
     yield f"stratum {number}: {names}, {how}"
     for spec in stratum.aggregates:
         yield f"  {_aggregate(spec)}"
+    if stratum.recursive:
+        yield from (f"  {line}" for line in describe_decomposition(program, program.strata[number - 1]))
     for rule in rules.values():
         place = program.source.place(rule.span)
         yield f"  rule {rule.name} ({place.file.name}:{place.line})"

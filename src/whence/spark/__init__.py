@@ -1,5 +1,32 @@
 """Whence on Spark: DataFrames in, DataFrames and streams of changes out."""
 
-from whence.pipeline.streaming import Maintenance, maintain
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["Maintenance", "maintain"]
+if TYPE_CHECKING:
+    from whence.backends.spark.boundary import SchemaError
+    from whence.backends.spark.choose import Choice, ModeError
+    from whence.backends.spark.evaluate import Views, evaluate
+    from whence.backends.spark.options import Mode
+    from whence.pipeline.streaming import Maintenance, maintain
+
+__all__ = ["Choice", "Maintenance", "Mode", "ModeError", "SchemaError", "Views", "evaluate", "maintain"]
+
+_HOMES = {
+    "evaluate": "whence.backends.spark.evaluate",
+    "Views": "whence.backends.spark.evaluate",
+    "SchemaError": "whence.backends.spark.boundary",
+    "Choice": "whence.backends.spark.choose",
+    "Mode": "whence.backends.spark.options",
+    "ModeError": "whence.backends.spark.choose",
+    "Maintenance": "whence.pipeline.streaming",
+    "maintain": "whence.pipeline.streaming",
+}
+
+
+def __getattr__(name: str) -> Any:
+    # Spark and the engine are slow to import: each is when it is used.
+    if name in _HOMES:
+        from importlib import import_module  # noqa: PLC0415
+
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'whence.spark' has no attribute {name!r}")

@@ -29,7 +29,7 @@ _OPERATIONS = {
     "max": machine.MAXIMUM,
     "constant": machine.COPY,
 }
-BUFFER = 1 << 13
+BUFFER = 1 << 15
 Words = NDArray[np.int64]
 
 
@@ -63,23 +63,22 @@ class Assembled:
     state: Words
     heads: Lines
     head_ranks: Ids
+    is_last: bool = False
 
     def start(self, forbid: Forbid) -> None:
         for table in self.tables:
             table.link_new()
         for place, step in self.masks:
             self.code[place] = forbid(step)
-        self.state[: machine.LEVELS] = 0
-
-    @property
-    def is_done(self) -> bool:
-        return bool(self.state[machine.DONE])
+        self.state[machine.NEXT] = self.state[machine.DEPTH] = self.state[machine.RESUME] = 0
+        self.is_last = False
 
     def next_heads(self, ids: Ids) -> tuple[Lines, Ids]:
-        """More heads, as views that the next call overwrites."""
+        """More heads, as views that the next call overwrites; `is_last` tells whether that is all."""
         count = machine.enumerate_heads(
             self.code, ids, self.blocks, self.keys, self.pairs, self.state, self.heads, self.head_ranks
         )
+        self.is_last = count <= BUFFER - machine.BLOCK
         return self.heads[:count], self.head_ranks[:count]
 
 
@@ -107,7 +106,7 @@ class _Assembler:
         self.code += [word for pair in scan.same for word in pair]
         for step, needed in zip(plan.steps, _needed_after(plan), strict=True):
             self._step(step, sorted(needed))
-        self._emit([machine.EMIT, *self._operands(plan.head)])
+        self._head(plan)
         joins = sum(isinstance(step, Join) for step in plan.steps)
         widths = [len(step.key) for step in plan.steps if isinstance(step, Join)]
         widths += [len(step.args) for step in plan.steps if isinstance(step, Check)]
@@ -124,6 +123,20 @@ class _Assembler:
             scratch.array("heads", BUFFER, len(plan.head)),
             scratch.array("ranks", BUFFER).view(np.int32)[:BUFFER],
         )
+
+    def _head(self, plan: DeltaPlan) -> None:
+        last = plan.steps[-1] if plan.steps else None
+        if not isinstance(last, Join):
+            self._emit([machine.EMIT, *self._operands(plan.head)])
+            return
+        columns = {register: column for column, register in last.binds}
+        words = [machine.EMIT_JOINED]
+        for operand in plan.head:
+            if isinstance(operand, Slot) and operand.number in columns:
+                words += [machine.COLUMN, columns[operand.number]]
+            else:
+                words += self._operands([operand])
+        self._emit(words)
 
     def _step(self, step: object, needed: list[int]) -> None:
         """An instruction. Registers that are `needed` after it are carried over to the lines it keeps or makes."""
@@ -170,7 +183,10 @@ class _Assembler:
     def _operands(self, operands: Sequence[Operand]) -> list[int]:
         words: list[int] = []
         for operand in operands:
-            words += [0, operand.number] if isinstance(operand, Slot) else [1, self.encode(operand)]
+            if isinstance(operand, Slot):
+                words += [machine.REGISTER, operand.number]
+            else:
+                words += [machine.CONSTANT, self.encode(operand)]
         return words
 
 

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import islice
+from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from whence.backends.local import parallel
 from whence.backends.local.arrays import Ids, Lines, distinct, without
 from whence.backends.local.assemble import Assembled, NotOnWords, Scratch, assemble
+from whence.backends.local.batch import UNRANKED, Batch, TracedBatch
 from whence.backends.local.functors import apply_function, apply_functor, compare
 from whence.backends.local.groups import LocalGroups
 from whence.backends.local.table import Table
 from whence.backends.local.words import Dictionary, Words
-from whence.engine.protocol import ADDED, GONE, HIDDEN, QUEUED, SUSPENDED, Forbid
+from whence.engine.protocol import ADDED, BATCH, GONE, HIDDEN, QUEUED, SUSPENDED, Forbid, Trace
 from whence.lang.calls import FunctionError, checked_call
 from whence.lang.functors import solutions_of_range
 from whence.lang.program import Program
@@ -39,29 +42,8 @@ from whence.reference import EvaluationWarning
 
 # Changed rows are taken through a plan in portions whose intermediate results stay in the cache.
 PORTION = 1 << 14
-_UNRANKED = -1
-
-
-class Batch:
-    """Assignments to slots, and the highest rank among the recursive rows used so far."""
-
-    __slots__ = ("columns", "ranks", "size")
-
-    def __init__(self, slots: int, size: int) -> None:
-        self.columns: list[Words | None] = [None] * slots
-        self.size = size
-        self.ranks: Ids = np.full(size, _UNRANKED, dtype=np.int32)
-
-    def copy(self) -> Batch:
-        other = Batch(0, 0)
-        other.columns, other.ranks, other.size = self.columns, self.ranks, self.size
-        return other
-
-    def keep(self, picks: NDArray[np.int32] | NDArray[np.bool_] | NDArray[np.intp]) -> None:
-        """Keeps (or repeats) the assignments picked."""
-        self.columns = [None if column is None else column[picks] for column in self.columns]
-        self.ranks = self.ranks[picks]
-        self.size = len(self.ranks)
+B = TypeVar("B", bound=Batch)
+_NO_IDS: Ids = np.empty(0, dtype=np.int32)
 
 
 class LocalBackend:
@@ -71,8 +53,8 @@ class LocalBackend:
         self.kinds: dict[str, list[Kind]] = {}
         self.tables: dict[str, Table] = {}
         self.dictionary = Dictionary()
-        self.assembled: dict[int, Assembled | None] = {}
-        self.buffers = Scratch()
+        self.assembled: dict[tuple[int, int], Assembled | None] = {}
+        self.buffers = (Scratch(), Scratch())
         self.enumerated = 0
         self.warned: set[tuple[str, str]] = set()
         self.extend(program)
@@ -101,13 +83,32 @@ class LocalBackend:
         return there.tolist()  # type: ignore[no-any-return]
 
     def concatenate(self, batches: Sequence[Ids]) -> Ids:
-        return np.concatenate(batches) if batches else np.empty(0, dtype=np.int32)
+        if len(batches) == 1:
+            return batches[0]
+        return np.concatenate(batches) if batches else _NO_IDS
 
     def unranked(self, keys: Lines) -> Ids:
-        return np.full(len(keys), _UNRANKED, dtype=np.int32)
+        return np.full(len(keys), UNRANKED, dtype=np.int32)
 
     def tuples(self) -> int:
         return sum(len(table) for table in self.tables.values())
+
+    def numbers(self, ids: Ids) -> list[int]:
+        return ids.tolist()  # type: ignore[no-any-return]
+
+    def numbered(self, numbers: Sequence[int]) -> Ids:
+        return np.array(numbers, dtype=np.int32)
+
+    def claim(self, relation: str, keys: Lines) -> Ids:
+        """The numbers of rows, which are made present if they are not there."""
+        table = self.tables[relation]
+        found = table.find(keys)
+        if (found < 0).any():
+            missing = np.ascontiguousarray(keys[found < 0])
+            made = table.add_supports(missing, self.unranked(missing))
+            table.change_flags(made, off=SUSPENDED | QUEUED | HIDDEN | BATCH)
+            found = table.find(keys)
+        return found
 
     # -- programs that change
 
@@ -119,11 +120,15 @@ class LocalBackend:
             self.kinds[name] = [each.kind for each in relation.fields]
             if name not in self.tables:
                 self.tables[name] = Table(relation.arity)
-        self.assembled.clear()  # it names plans and tables by identity
+        self._forget_assembled()
 
     def forget(self, relations: Iterable[str]) -> None:
         for name in relations:
             del self.kinds[name], self.tables[name]
+        self._forget_assembled()
+
+    def _forget_assembled(self) -> None:
+        """Instructions name plans and tables by identity."""
         self.assembled.clear()
 
     def scratch(self) -> LocalBackend:
@@ -169,40 +174,84 @@ class LocalBackend:
     def run(self, plan: DeltaPlan, ids: Ids | None, forbid: Forbid) -> Iterator[tuple[Lines, Ids]]:
         """The heads of the derivations that a plan finds from changed rows, and the highest rank each of them uses."""
         if ids is None or plan.scan is None:
-            yield from self._heads(plan, Batch(plan.slots, 1), forbid)
-            return
-        assembled = self._assembled(plan)
-        if assembled is not None:
-            assembled.start(forbid)
-            while not assembled.is_done:
-                heads, ranks = assembled.next_heads(ids)
-                self.enumerated += len(heads)
-                if len(heads):
-                    yield heads, ranks
+            return self._run_from_nothing(plan, forbid)
+        assembled = self._assembled(plan, 0)
+        if assembled is None:
+            return self._run_on_values(plan, plan.scan, ids, forbid)
+        if not parallel.is_worthwhile(len(ids)):
+            return self._run_on_words(assembled, ids, forbid)
+        other = self._assembled(plan, 1)
+        assert other is not None
+        return self._run_by_halves((assembled, other), ids, forbid)
+
+    def trace(self, plan: DeltaPlan, ids: Ids | None, forbid: Forbid) -> Iterator[Trace[Ids, Lines]]:
+        """The derivations that a plan finds from changed rows, or from none if it begins with none, and what they used."""
+        if ids is None or plan.scan is None:
+            for heads, batch in self._complete(plan, TracedBatch(plan.slots, 1), forbid):
+                yield Trace(heads, batch.rows, batch.absent)
             return
         for start in range(0, len(ids), PORTION):
-            batch = self._scan(plan, plan.scan, ids[start : start + PORTION])
-            yield from self._heads(plan, batch, forbid)
+            first = TracedBatch(plan.slots, 0)
+            self._scan(plan, plan.scan, ids[start : start + PORTION], first)
+            for heads, batch in self._complete(plan, first, forbid):
+                yield Trace(heads, batch.rows, batch.absent)
 
-    def _assembled(self, plan: DeltaPlan) -> Assembled | None:
-        """The plan's instructions, or None if it needs values."""
-        if id(plan) not in self.assembled:
+    def _run_from_nothing(self, plan: DeltaPlan, forbid: Forbid) -> Iterator[tuple[Lines, Ids]]:
+        for heads, batch in self._complete(plan, Batch(plan.slots, 1), forbid):
+            yield heads, batch.ranks
+
+    def _run_on_values(self, plan: DeltaPlan, scan: Scan, ids: Ids, forbid: Forbid) -> Iterator[tuple[Lines, Ids]]:
+        for start in range(0, len(ids), PORTION):
+            first = Batch(plan.slots, 0)
+            self._scan(plan, scan, ids[start : start + PORTION], first)
+            for heads, batch in self._complete(plan, first, forbid):
+                yield heads, batch.ranks
+
+    def _run_on_words(self, assembled: Assembled, ids: Ids, forbid: Forbid) -> Iterator[tuple[Lines, Ids]]:
+        assembled.start(forbid)
+        while not assembled.is_last:
+            heads, ranks = assembled.next_heads(ids)
+            if count := len(heads):
+                self.enumerated += count
+                yield heads, ranks
+
+    def _run_by_halves(
+        self, pair: tuple[Assembled, Assembled], ids: Ids, forbid: Forbid
+    ) -> Iterator[tuple[Lines, Ids]]:
+        """One half of the rows in another thread."""
+        middle = len(ids) // 2
+        parts = [(pair[0], ids[:middle]), (pair[1], ids[middle:])]
+        for assembled, _ in parts:
+            assembled.start(forbid)
+        while parts:
+            for heads, ranks in parallel.run([partial(assembled.next_heads, part) for assembled, part in parts]):
+                self.enumerated += len(heads)
+                yield heads, ranks
+            parts = [(assembled, part) for assembled, part in parts if not assembled.is_last]
+
+    def _assembled(self, plan: DeltaPlan, thread: int) -> Assembled | None:
+        """The plan's instructions for one of two threads, or None if it needs values."""
+        key = (id(plan), thread)
+        if key not in self.assembled:
             try:
-                self.assembled[id(plan)] = assemble(
-                    plan, self.tables, lambda each: self.dictionary.encode(each.value, each.kind), self.buffers
+                self.assembled[key] = assemble(
+                    plan,
+                    self.tables,
+                    lambda each: self.dictionary.encode(each.value, each.kind),
+                    self.buffers[thread],
                 )
             except NotOnWords:
-                self.assembled[id(plan)] = None
-        return self.assembled[id(plan)]
+                self.assembled[key] = None
+        return self.assembled[key]
 
-    def _heads(self, plan: DeltaPlan, batch: Batch, forbid: Forbid, done: int = 0) -> Iterator[tuple[Lines, Ids]]:
-        """The heads of what becomes of a batch in the steps that are left."""
+    def _complete(self, plan: DeltaPlan, batch: B, forbid: Forbid, done: int = 0) -> Iterator[tuple[Lines, B]]:
+        """What becomes of a batch in the steps that are left, and its heads."""
         for at, step in enumerate(plan.steps[done:], done):
             if batch.size == 0:
                 return
             if isinstance(step, Generate):
                 for portion in self._generate(step, batch):
-                    yield from self._heads(plan, portion, forbid, at + 1)
+                    yield from self._complete(plan, portion, forbid, at + 1)
                 return
             self._step(plan, step, batch, forbid)
         if batch.size == 0:
@@ -211,20 +260,20 @@ class LocalBackend:
         for at, operand in enumerate(plan.head):
             heads[:, at] = self._operand(operand, batch)
         self.enumerated += batch.size
-        yield heads, batch.ranks
+        yield heads, batch
 
-    def _scan(self, plan: DeltaPlan, scan: Scan, ids: Ids) -> Batch:
+    def _scan(self, plan: DeltaPlan, scan: Scan, ids: Ids, batch: Batch) -> None:
         table = self.tables[scan.relation]
         for column, constant in scan.equals:
             ids = ids[table.column(ids, column) == self.dictionary.encode(constant.value, constant.kind)]
         for one, other in scan.same:
             ids = ids[table.column(ids, one) == table.column(ids, other)]
-        batch = Batch(plan.slots, len(ids))
+        batch.resize(len(ids))
         for column, slot in scan.binds:
             batch.columns[slot] = table.column(ids, column)
+        batch.note_rows(plan.position, ids)
         if scan.recursive:
             batch.ranks = table.ranks(ids)
-        return batch
 
     def _step(self, plan: DeltaPlan, step: Step, batch: Batch, forbid: Forbid) -> None:
         match step:
@@ -270,20 +319,26 @@ class LocalBackend:
         batch.keep(picks)
         for column, slot in step.binds:
             batch.columns[slot] = table.column(matches, column)
+        batch.note_rows(step.position, matches)
         if step.recursive:
             batch.ranks = np.maximum(batch.ranks, table.ranks(matches))
 
     def _check(self, step: Check, batch: Batch, forbid: int) -> None:
         table = self.tables[step.relation]
-        found = table.find(self._lines(step.args, batch), forbid)
+        keys = self._lines(step.args, batch)
+        found = table.find(keys, forbid)
         mask = (found >= 0) if step.present else (found < 0)
         if not mask.all():
             batch.keep(mask)
-            found = found[mask]
+            found, keys = found[mask], keys[mask]
+        if step.present:
+            batch.note_rows(step.position, found)
+        else:
+            batch.note_absent(step.position, keys)
         if step.present and step.recursive:
             batch.ranks = np.maximum(batch.ranks, table.ranks(found))
 
-    def _generate(self, step: Generate, batch: Batch) -> Iterator[Batch]:
+    def _generate(self, step: Generate, batch: B) -> Iterator[B]:
         """In portions, since a range may be longer than anything that fits into memory."""
         columns = [self.dictionary.decode_column(self._column(arg, batch), step.kind) for arg in step.args]
         picks: list[int] = []
@@ -299,7 +354,7 @@ class LocalBackend:
         if values:
             yield self._generated(step, batch, picks, values)
 
-    def _generated(self, step: Generate, batch: Batch, picks: list[int], values: list[Value]) -> Batch:
+    def _generated(self, step: Generate, batch: B, picks: list[int], values: list[Value]) -> B:
         portion = batch.copy()
         portion.keep(np.array(picks, dtype=np.intp))
         portion.columns[step.target] = self.dictionary.encode_column(values, step.kind)

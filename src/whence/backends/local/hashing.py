@@ -14,25 +14,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from whence.backends.local.memory import Growing, address_of, compiled, halves_at, inlined, prefetch
+from whence.backends.local.memory import Growing, address_of, compiled, halves_at, kernel, prefetch, words_at
 
 EMPTY, DELETED = -1, -2
 # What a handle of hashed lines begins with.
 LINES, WIDTH, STEP, COLUMNS, CAPACITY, USED, SLOTS, MASK, FILLED, LIMIT = range(10)
 OWN = 10  # from here on a handle is the owner's
 BLOCK = 32  # so many look-ups are under way at once
-_FULL = 0xFFFFFFFF
+FULL = 0xFFFFFFFF
 
 Halves = NDArray[np.int32]
 Handle = NDArray[np.int64]
 
 
-@inlined
+@compiled
 def word_at(halves: Any, base: int, column: int, step: int) -> int:
     if step == 1:
         return np.int64(halves[base + column])  # type: ignore[return-value]
     high, low = np.int64(halves[base + 2 * column + 1]), np.int64(halves[base + 2 * column])
-    return (high << 32) | (low & _FULL)  # type: ignore[return-value]
+    return (high << 32) | (low & FULL)  # type: ignore[return-value]
 
 
 @compiled
@@ -45,7 +45,7 @@ def hash_at(halves: Any, base: int, columns: int, step: int) -> int:
     return np.int64((hashed * np.uint64(0xD6E8FEB86659FD93)) >> np.uint64(32))  # type: ignore[return-value]
 
 
-@inlined
+@compiled
 def same_words(halves: Any, base: int, step: int, key: Any, key_base: int, columns: int) -> bool:
     """Whether a line has the words of a key, whose columns take two halves each."""
     same = True
@@ -64,7 +64,7 @@ def find_line(handle: Any, key: Any, key_base: int, hashed: int) -> int:
     slot = hashed & mask
     word = np.int64(slots[slot])
     while word != EMPTY:
-        if (word ^ hashed) & (_FULL ^ mask) == 0 and word != DELETED:
+        if (word ^ hashed) & (FULL ^ mask) == 0 and word != DELETED:
             line = word & mask
             if same_words(lines, line * width, step, key, key_base, columns):
                 return line  # type: ignore[no-any-return]
@@ -84,13 +84,14 @@ def hash_block(handle: Any, keys: Any, start: int, size: int, hashes: Any) -> No
     slots = halves_at(slots_at)
     for at in range(size):
         word = np.int64(slots[hashes[at] & mask])
-        if (word ^ hashes[at]) & (_FULL ^ mask) == 0:
+        if (word ^ hashes[at]) & (FULL ^ mask) == 0:
             prefetch(lines_at + length * (word & mask))
 
 
-@compiled
-def fill_slots(handle: Any, flags: int, unwanted: int) -> None:
+@kernel("int int int")
+def fill_slots(address: int, flags: int, unwanted: int) -> None:
     """Fills empty slots with the lines in use, but not those that have the unwanted bits in the half `flags`."""
+    handle = words_at(address)
     lines, slots, mask = halves_at(handle[LINES]), halves_at(handle[SLOTS]), handle[MASK]
     width, step, columns, used = handle[WIDTH], handle[STEP], handle[COLUMNS], handle[USED]
     hashes = np.empty(BLOCK, dtype=np.int64)
@@ -106,25 +107,32 @@ def fill_slots(handle: Any, flags: int, unwanted: int) -> None:
             slot = hashes[at] & mask
             while slots[slot] != EMPTY:
                 slot = (slot + 1) & mask
-            slots[slot] = np.int32((hashes[at] & (_FULL ^ mask)) | (start + at))
+            slots[slot] = np.int32((hashes[at] & (FULL ^ mask)) | (start + at))
             filled += 1
     handle[FILLED] = filled
 
 
-@compiled
-def read_lines(handle: Any, ids: Any, out: Any) -> None:
+@kernel("int ids lines")
+def read_lines(address: int, ids: Any, out: Any) -> None:
     """The words of the lines asked for."""
+    handle = words_at(address)
     lines, width, step = halves_at(handle[LINES]), handle[WIDTH], handle[STEP]
     for at in range(len(ids)):
         for column in range(out.shape[1]):
             out[at, column] = word_at(lines, np.int64(ids[at]) * width, column, step)
 
 
-@compiled
-def read_column(handle: Any, ids: Any, column: int, out: Any) -> None:
+@kernel("int ids int words")
+def read_column(address: int, ids: Any, column: int, out: Any) -> None:
+    handle = words_at(address)
     lines, width, step = halves_at(handle[LINES]), handle[WIDTH], handle[STEP]
     for at in range(len(ids)):
         out[at] = word_at(lines, np.int64(ids[at]) * width, column, step)
+
+
+def _limit(slots: int) -> int:
+    """How many slots may be filled."""
+    return (slots * 5) // 8
 
 
 class HashedLines:
@@ -134,7 +142,8 @@ class HashedLines:
         self.columns = columns
         self.own_halves = own_halves
         self.room = Growing(2 * BLOCK, columns * step + own_halves)
-        self.slots: Halves = np.full(4 * BLOCK, EMPTY, dtype=np.int32)
+        self.slot_room = Growing(4 * BLOCK, 1)
+        self.slots.fill(EMPTY)
         self.handle: Handle = np.zeros(OWN + own_words, dtype=np.int64)
         self.address = address_of(self.handle)
         self.handle[STEP], self.handle[COLUMNS] = step, columns
@@ -144,28 +153,35 @@ class HashedLines:
     def lines(self) -> Halves:
         return self.room.array
 
+    @property
+    def slots(self) -> Halves:
+        return self.slot_room.array
+
     def _moved(self) -> None:
         handle = self.handle
         handle[LINES], handle[WIDTH], handle[CAPACITY] = address_of(self.lines), self.lines.shape[1], len(self.lines)
         handle[SLOTS], handle[MASK] = address_of(self.slots), len(self.slots) - 1
-        handle[LIMIT] = (len(self.slots) * 5) // 8
+        handle[LIMIT] = _limit(len(self.slots))
 
-    def make_room(self, live: int, flags: int, unwanted: int) -> None:
-        """Room for a block more: of lines if they are used up, of slots if too many are filled.
+    def make_room(self, live: int, flags: int, unwanted: int, more: int = BLOCK) -> None:
+        """Room for so many more: lines if they are used up, slots if too many are filled.
 
         `live` is how many of the lines are in slots: those without the unwanted bits in the half `flags`.
         """
         handle = self.handle
         used = int(handle[USED])
-        if used + BLOCK > len(self.lines):
-            self.room.grow(used + used // 2 + 2 * BLOCK)
+        if used + more > len(self.lines):
+            self.room.grow(used + max(used // 2, more) + BLOCK)
             self._moved()
-        if handle[FILLED] + BLOCK > handle[LIMIT]:
+        if handle[FILLED] + more > handle[LIMIT]:
             # Slots that held deleted lines are filled too; if there are many, the same number of slots will do.
-            size = len(self.slots) if live < len(self.slots) // 4 else 2 * len(self.slots)
-            self.slots = np.full(size, EMPTY, dtype=np.int32)
+            size = len(self.slots) if live + more < len(self.slots) // 4 else 2 * len(self.slots)
+            while live + more > _limit(size):
+                size *= 2
+            self.slot_room.grow(size)
+            self.slots.fill(EMPTY)
             self._moved()
-            fill_slots(handle, flags, unwanted)
+            fill_slots(self.address, flags, unwanted)
 
     def clear(self) -> None:
         self.slots.fill(EMPTY)

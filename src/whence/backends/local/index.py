@@ -35,7 +35,7 @@ class Index:
             self._moved()
         self.linked += len(ids)
         done = 0
-        while (done := links.link_rows(self.handle, ids, done)) < len(ids):
+        while (done := links.link_rows(self.address, ids, done)) < len(ids):
             self._make_room_for_keys()
             wanted = int(self.handle[links.ARENA_WANTED])
             if wanted > len(self.arena.array):
@@ -49,12 +49,12 @@ class Index:
         self._moved()
         self.linked = len(ids)
         done = 0
-        while (done := links.count_keys(self.handle, ids, done)) < len(ids):
+        while (done := links.count_keys(self.address, ids, done)) < len(ids):
             self._make_room_for_keys()
-        links.fill_blocks(self.handle, ids)
+        links.fill_blocks(self.address, ids)
 
     def unlink(self, ids: Ids) -> None:
-        links.unlink_rows(self.handle, ids)
+        links.unlink_rows(self.address, ids)
         self.linked -= len(ids)
 
     @property
@@ -66,10 +66,10 @@ class Index:
         """The pairs (line of `wanted`, row) with equal keys, without rows that have a forbidden flag."""
         first: Ids = np.empty(len(wanted), dtype=np.int32)
         last: Ids = np.empty(len(wanted), dtype=np.int32)
-        total = links.find_blocks(self.handle, wanted, first, last)
+        total = links.find_blocks(self.address, wanted, first, last)
         picks: Ids = np.empty(total, dtype=np.int32)
         matches: Ids = np.empty(total, dtype=np.int32)
-        end = links.expand_blocks(self.handle, first, last, forbid, picks, matches)
+        end = links.expand_blocks(self.address, first, last, forbid, picks, matches)
         return picks[:end], matches[:end]
 
     def _make_room_for_keys(self) -> None:

@@ -17,6 +17,7 @@ from whence.backends.local.hashing import (
     COLUMNS,
     EMPTY,
     FILLED,
+    FULL,
     LIMIT,
     LINES,
     MASK,
@@ -31,12 +32,11 @@ from whence.backends.local.hashing import (
     word_at,
 )
 from whence.backends.local.kernels import FLAGS
-from whence.backends.local.memory import compiled, halves_at, words_at
+from whence.backends.local.memory import compiled, halves_at, kernel, words_at
 
 ARENA, ARENA_SIZE, ARENA_USED, ARENA_WANTED, PLACE, TABLE, PROJECTION = range(OWN, OWN + 7)
 OWN_HALVES = 3
 BEGIN, LENGTH, ROOM = 3, 2, 1  # halves before the line's end
-_FULL = 0xFFFFFFFF
 
 
 @compiled
@@ -46,7 +46,7 @@ def project(index: Any, row: int, key: Any) -> None:
     lines = halves_at(table[LINES])
     for column in range(index[COLUMNS]):
         word = word_at(lines, row * table[WIDTH], index[PROJECTION + column], table[STEP])
-        key[2 * column], key[2 * column + 1] = np.int32(word & _FULL), np.int32(word >> 32)
+        key[2 * column], key[2 * column + 1] = np.int32(word & FULL), np.int32(word >> 32)
 
 
 @compiled
@@ -58,14 +58,14 @@ def claim_key(index: Any, key: Any) -> int:
     slot = hashed & mask
     word = np.int64(slots[slot])
     while word != EMPTY:
-        if (word ^ hashed) & (_FULL ^ mask) == 0 and same_words(lines, (word & mask) * width, 2, key, 0, columns):
+        if (word ^ hashed) & (FULL ^ mask) == 0 and same_words(lines, (word & mask) * width, 2, key, 0, columns):
             return word & mask  # type: ignore[no-any-return]
         slot = (slot + 1) & mask
         word = np.int64(slots[slot])
     line = index[USED]
     index[USED] += 1
     index[FILLED] += 1
-    slots[slot] = np.int32((hashed & (_FULL ^ mask)) | line)
+    slots[slot] = np.int32((hashed & (FULL ^ mask)) | line)
     for half in range(2 * columns):
         lines[line * width + half] = key[half]
     base = (line + 1) * width
@@ -73,9 +73,10 @@ def claim_key(index: Any, key: Any) -> int:
     return line  # type: ignore[no-any-return]
 
 
-@compiled
-def link_rows(index: Any, ids: Any, start: int) -> int:
+@kernel("int ids int")
+def link_rows(address: int, ids: Any, start: int) -> int:
     """Puts rows into the index. Returns the number done: fewer than all if there is no room in the arena or for keys."""
+    index = words_at(address)
     width = index[WIDTH]
     lines, arena, place = halves_at(index[LINES]), halves_at(index[ARENA]), halves_at(index[PLACE])
     scratch = np.empty(2 * index[COLUMNS] + 1, dtype=np.int32)
@@ -104,9 +105,10 @@ def link_rows(index: Any, ids: Any, start: int) -> int:
     return len(ids)
 
 
-@compiled
-def count_keys(index: Any, ids: Any, start: int) -> int:
+@kernel("int ids int")
+def count_keys(address: int, ids: Any, start: int) -> int:
     """First half of building an index at once: how many rows each key has, and each row's key noted in its place."""
+    index = words_at(address)
     width = index[WIDTH]
     lines, place = halves_at(index[LINES]), halves_at(index[PLACE])
     scratch = np.empty(2 * index[COLUMNS] + 1, dtype=np.int32)
@@ -122,9 +124,10 @@ def count_keys(index: Any, ids: Any, start: int) -> int:
     return len(ids)
 
 
-@compiled
-def fill_blocks(index: Any, ids: Any) -> None:
+@kernel("int ids")
+def fill_blocks(address: int, ids: Any) -> None:
     """Second half: blocks without spare room, one after the other."""
+    index = words_at(address)
     width, end = index[WIDTH], 0
     lines, arena, place = halves_at(index[LINES]), halves_at(index[ARENA]), halves_at(index[PLACE])
     for line in range(index[USED]):
@@ -142,9 +145,10 @@ def fill_blocks(index: Any, ids: Any) -> None:
         lines[base - LENGTH] = length + 1
 
 
-@compiled
-def unlink_rows(index: Any, ids: Any) -> None:
+@kernel("int ids")
+def unlink_rows(address: int, ids: Any) -> None:
     """Takes rows out of the index."""
+    index = words_at(address)
     width, columns = index[WIDTH], index[COLUMNS]
     lines, arena, place = halves_at(index[LINES]), halves_at(index[ARENA]), halves_at(index[PLACE])
     scratch = np.empty(2 * columns + 1, dtype=np.int32)
@@ -160,9 +164,10 @@ def unlink_rows(index: Any, ids: Any) -> None:
         place[last] = place[row]
 
 
-@compiled
-def find_blocks(index: Any, keys: Any, first: Any, last: Any) -> int:
+@kernel("int lines ids ids")
+def find_blocks(address: int, keys: Any, first: Any, last: Any) -> int:
     """For each key where its rows are in the arena; and the number of rows under them all."""
+    index = words_at(address)
     lines, width, columns, total = halves_at(index[LINES]), index[WIDTH], index[COLUMNS], 0
     words = halves_at(keys.ctypes.data)
     for at in range(keys.shape[0]):
@@ -176,9 +181,10 @@ def find_blocks(index: Any, keys: Any, first: Any, last: Any) -> int:
     return total
 
 
-@compiled
-def expand_blocks(index: Any, first: Any, last: Any, forbid: int, picks: Any, matches: Any) -> int:
+@kernel("int ids ids int ids ids")
+def expand_blocks(address: int, first: Any, last: Any, forbid: int, picks: Any, matches: Any) -> int:
     """The pairs (line, row) for blocks found, without rows that have a forbidden flag."""
+    index = words_at(address)
     table = words_at(index[TABLE])
     lines, width, arena, end = halves_at(table[LINES]), table[WIDTH], halves_at(index[ARENA]), 0
     for line in range(len(first)):

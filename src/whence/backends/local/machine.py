@@ -7,8 +7,8 @@ run, and then the join goes on. Each time the machine comes to the end of the in
 output is full and can go on from there, since all it knows is in `state` and `blocks`. Nothing is compiled for a program, and
 a round of a recursion costs a few calls.
 
-Instructions are runs of int64: an operation, its length, its operands. An operand is two words: 1 and a constant's word, or 0
-and a register. Tables and indexes are named by the addresses of their handles. In front stands what is done with the
+Instructions are runs of int64: an operation, its length, its operands. An operand is two words: what
+it is, and which. Tables and indexes are named by the addresses of their handles. In front stands what is done with the
 changed rows: their table, whether it is recursive, then how many columns go into registers, are compared with a constant, and are
 compared with each other, and these in turn.
 """
@@ -19,12 +19,27 @@ from typing import Any
 
 import numpy as np
 
-from whence.backends.local.hashing import LINES, STEP, WIDTH, find_line, hash_at, hash_block, word_at
+from whence.backends.local.hashing import (
+    EMPTY,
+    FULL,
+    LINES,
+    MASK,
+    SLOTS,
+    STEP,
+    WIDTH,
+    find_line,
+    hash_at,
+    hash_block,
+    same_words,
+    word_at,
+)
 from whence.backends.local.kernels import FLAGS, RANK
 from whence.backends.local.links import ARENA, BEGIN, LENGTH
-from whence.backends.local.memory import compiled, halves_at, words_at
+from whence.backends.local.memory import compiled, halves_at, kernel, words_at
 
-JOIN, CHECK, COMPARE, COMPUTE, EMIT = 1, 2, 3, 4, 5
+JOIN, CHECK, COMPARE, COMPUTE, EMIT, EMIT_JOINED = range(1, 7)
+# What an operand is: a register, a constant's word or, in heads right behind a join, a column of the row joined with.
+REGISTER, CONSTANT, COLUMN = range(3)
 # Where the lists of an instruction begin.
 SCAN, JOINED, CHECKED, COMPARED = 5, 10, 8, 5
 EQUAL, UNEQUAL, LESS, LESS_EQUAL, GREATER, GREATER_EQUAL = range(6)
@@ -36,9 +51,9 @@ BLOCK = 256
 # `blocks` is: depth, register, line. Behind the registers stand the highest rank that a line uses, and where the rows that it
 # joins with begin and end in the arena of the join's index.
 RANKS, FIRSTS, LASTS = 3, 2, 1
-# What `state` holds: the next changed row, the depth reached, whether to go on after heads, whether there are no more, how
-# many joins there are; then, for each open join, the lines of its block and how many are done; then where it is in the code.
-NEXT, DEPTH, RESUME, DONE, LEVELS, SIZES = range(6)
+# What `state` holds: the next changed row, the depth reached, whether to go on after heads, how many
+# joins there are; then, for each open join, the lines of its block and how many are done; then where it is in the code.
+NEXT, DEPTH, RESUME, LEVELS, SIZES = range(5)
 
 
 @compiled
@@ -115,7 +130,7 @@ def load_operands(code: Any, at: int, count: int, blocks: Any, depth: int, size:
     """Operands as lines of words, one after the other."""
     for column in range(count):
         word = code[at + 2 * column + 1]
-        if code[at + 2 * column]:
+        if code[at + 2 * column] == CONSTANT:
             for line in range(size):
                 out[line * count + column] = word
         else:
@@ -129,65 +144,111 @@ def open_join(code: Any, at: int, blocks: Any, depth: int, size: int, keys: Any)
     index, count = words_at(code[at + 3]), code[at + 6]
     first, last = blocks.shape[1] - FIRSTS, blocks.shape[1] - LASTS
     load_operands(code, at + JOINED, count, blocks, depth, size, keys)
-    words, lines, width = halves_at(keys.ctypes.data), halves_at(index[LINES]), index[WIDTH]
+    lines, width = halves_at(index[LINES]), index[WIDTH]
+    slots, mask, words = halves_at(index[SLOTS]), index[MASK], halves_at(keys.ctypes.data)
     for line in range(size):
         key = 2 * count * line
-        found = find_line(index, words, key, hash_at(words, key, count, 2))
-        blocks[depth, first, line] = blocks[depth, last, line] = 0
-        if found >= 0:
-            base = (found + 1) * width
-            blocks[depth, first, line] = lines[base - BEGIN]
-            blocks[depth, last, line] = np.int64(lines[base - BEGIN]) + lines[base - LENGTH]
+        hashed = hash_at(words, key, count, 2)
+        slot = hashed & mask
+        word = np.int64(slots[slot])
+        begin, end = np.int64(0), np.int64(0)
+        while word != EMPTY:
+            if (word ^ hashed) & (FULL ^ mask) == 0 and same_words(lines, (word & mask) * width, 2, words, key, count):
+                base = ((word & mask) + 1) * width
+                begin = np.int64(lines[base - BEGIN])
+                end = begin + lines[base - LENGTH]
+                break
+            slot = (slot + 1) & mask
+            word = np.int64(slots[slot])
+        blocks[depth, first, line], blocks[depth, last, line] = begin, end
 
 
 @compiled
-def expand_join(code: Any, at: int, blocks: Any, depth: int, state: Any, pairs: Any) -> int:
-    """The next block of a join's results, at `depth` + 1. Returns its size, which is 0 when there are no more."""
+def match_join(code: Any, at: int, blocks: Any, depth: int, state: Any, pairs: Any) -> int:
+    """The next pairs of a line and a row that join, as many as a block holds. Returns their number, 0 when there are no more."""
     table, index = words_at(code[at + 2]), words_at(code[at + 3])
     lines, width, step = halves_at(table[LINES]), table[WIDTH], table[STEP]
-    arena, forbid = halves_at(index[ARENA]), code[at + 4]
-    binds, same, carried = code[at + 7], code[at + 8], code[at + 9]
-    rank, first, last = blocks.shape[1] - RANKS, blocks.shape[1] - FIRSTS, blocks.shape[1] - LASTS
-    offset = at + JOINED + 2 * code[at + 6]
+    arena, forbid, same = halves_at(index[ARENA]), code[at + 4], code[at + 8]
+    compared = at + JOINED + 2 * (code[at + 6] + code[at + 7])
+    first, last = blocks[depth, blocks.shape[1] - FIRSTS], blocks[depth, blocks.shape[1] - LASTS]
+    picks, rows = pairs[0], pairs[1]
     size, line, end = state[SIZES + 2 * depth], state[SIZES + 2 * depth + 1], 0
     while end == 0 and line < size:
         while end < BLOCK and line < size:
-            begin = blocks[depth, first, line]
-            stop = min(blocks[depth, last, line], begin + BLOCK - end)
+            begin = first[line]
+            stop = min(last[line], begin + BLOCK - end)
             for place in range(begin, stop):
-                pairs[0, end] = line
-                pairs[1, end] = arena[place]
+                picks[end] = line
+                rows[end] = arena[place]
                 end += 1
-            blocks[depth, first, line] = stop
-            if stop == blocks[depth, last, line]:
+            first[line] = stop
+            if stop == last[line]:
                 line += 1
         if forbid or same:
             found, end = end, 0
             for pair in range(found):
-                base = pairs[1, pair] * width
+                base = rows[pair] * width
                 fits = not lines[base + width - FLAGS] & forbid
-                for one in range(offset + 2 * binds, offset + 2 * (binds + same), 2):
+                for one in range(compared, compared + 2 * same, 2):
                     fits = fits and word_at(lines, base, code[one], step) == word_at(lines, base, code[one + 1], step)
-                if fits:
-                    pairs[0, end], pairs[1, end] = pairs[0, pair], pairs[1, pair]
-                    end += 1
+                picks[end], rows[end] = picks[pair], rows[pair]
+                end += fits
     state[SIZES + 2 * depth + 1] = line
-    for bind in range(offset, offset + 2 * binds, 2):
-        column, register = code[bind], code[bind + 1]
-        for pair in range(end):
-            blocks[depth + 1, register, pair] = word_at(lines, pairs[1, pair] * width, column, step)
-    offset += 2 * (binds + same)
-    for carry in range(offset, offset + carried):
-        register = code[carry]
-        for pair in range(end):
-            blocks[depth + 1, register, pair] = blocks[depth, register, pairs[0, pair]]
-    for pair in range(end):
-        blocks[depth + 1, rank, pair] = blocks[depth, rank, pairs[0, pair]]
-    if code[at + 5]:
-        for pair in range(end):
-            of_row = np.int64(lines[(pairs[1, pair] + 1) * width - RANK])
-            blocks[depth + 1, rank, pair] = max(blocks[depth + 1, rank, pair], of_row)
     return end
+
+
+@compiled
+def gather_join(code: Any, at: int, blocks: Any, depth: int, pairs: Any, size: int) -> None:
+    """A block at `depth` + 1 from pairs of a line and a row."""
+    table = words_at(code[at + 2])
+    lines, width, step = halves_at(table[LINES]), table[WIDTH], table[STEP]
+    binds, same, carried = code[at + 7], code[at + 8], code[at + 9]
+    bound = at + JOINED + 2 * code[at + 6]
+    for bind in range(bound, bound + 2 * binds, 2):
+        column, register = code[bind], code[bind + 1]
+        for pair in range(size):
+            blocks[depth + 1, register, pair] = word_at(lines, pairs[1, pair] * width, column, step)
+    listed = bound + 2 * (binds + same)
+    for carry in range(listed, listed + carried):
+        register = code[carry]
+        for pair in range(size):
+            blocks[depth + 1, register, pair] = blocks[depth, register, pairs[0, pair]]
+    join_ranks(code, at, blocks, depth, pairs, size, blocks[depth + 1, blocks.shape[1] - RANKS])
+
+
+@compiled
+def join_ranks(code: Any, at: int, blocks: Any, depth: int, pairs: Any, size: int, out: Any) -> None:
+    """The highest rank that each pair uses."""
+    ranks = blocks[depth, blocks.shape[1] - RANKS]
+    for pair in range(size):
+        out[pair] = ranks[pairs[0, pair]]
+    if code[at + 5]:
+        table = words_at(code[at + 2])
+        lines, width = halves_at(table[LINES]), table[WIDTH]
+        for pair in range(size):
+            out[pair] = max(np.int64(out[pair]), np.int64(lines[(pairs[1, pair] + 1) * width - RANK]))
+
+
+@compiled
+def emit_joined(
+    code: Any, at: int, blocks: Any, depth: int, pairs: Any, size: int, heads: Any, head_ranks: Any, written: int
+) -> None:
+    """Heads straight from the pairs of the last join, with no block in between."""
+    table = words_at(code[at + 2])
+    lines, width, step = halves_at(table[LINES]), table[WIDTH], table[STEP]
+    operands = at + code[at + 1] + 2
+    for column in range(heads.shape[1]):
+        source, word = code[operands + 2 * column], code[operands + 2 * column + 1]
+        if source == CONSTANT:
+            for pair in range(size):
+                heads[written + pair, column] = word
+        elif source == REGISTER:
+            for pair in range(size):
+                heads[written + pair, column] = blocks[depth, word, pairs[0, pair]]
+        else:
+            for pair in range(size):
+                heads[written + pair, column] = word_at(lines, pairs[1, pair] * width, word, step)
+    join_ranks(code, at, blocks, depth, pairs, size, head_ranks[written:])
 
 
 @compiled
@@ -244,7 +305,7 @@ def emit_block(
     rank = blocks.shape[1] - RANKS
     for column in range(heads.shape[1]):
         word = code[at + 2 * column + 3]
-        if code[at + 2 * column + 2]:
+        if code[at + 2 * column + 2] == CONSTANT:
             for line in range(size):
                 heads[written + line, column] = word
         else:
@@ -254,32 +315,36 @@ def emit_block(
         head_ranks[written + line] = blocks[depth, rank, line]
 
 
-@compiled
+@kernel("words ids blocks words lines words lines ids")
 def enumerate_heads(
     code: Any, ids: Any, blocks: Any, keys: Any, pairs: Any, state: Any, heads: Any, head_ranks: Any
 ) -> int:
-    """Writes heads until there are no more or there is no room for a block of them; returns their number.
-
-    `state[DONE]` tells whether there are no more.
-    """
-    written = 0
+    """Writes heads until there are no more or there is no room for a block of them; returns their number."""
+    written: Any = np.int64(0)  # typed, or Numba compiles what it is passed to twice
     depth, at, size = state[DEPTH], 0, 0
     going_back = state[RESUME] == 1
     while True:
         if going_back:
             # Back to the last join that has more.
-            going_back = False
-            size = 0
+            going_back, size = False, 0
             while depth > 0:
                 at = state[SIZES + 2 * state[LEVELS] + depth - 1]
-                size = expand_join(code, at, blocks, depth - 1, state, pairs)
-                if size:
+                found = match_join(code, at, blocks, depth - 1, state, pairs)
+                if found == 0:
+                    depth -= 1
+                elif code[at + code[at + 1]] == EMIT_JOINED:
+                    emit_joined(code, at, blocks, depth - 1, pairs, found, heads, head_ranks, written)
+                    written += found
+                    if written + BLOCK > heads.shape[0]:
+                        state[DEPTH], state[RESUME] = depth, 1
+                        return written
+                else:
+                    gather_join(code, at, blocks, depth - 1, pairs, found)
                     at += code[at + 1]
+                    size = found
                     break
-                depth -= 1
         if size == 0:
             if state[NEXT] >= len(ids):
-                state[DONE] = 1
                 return written
             size = load_block(code, ids, state[NEXT], blocks)
             state[NEXT] += BLOCK

@@ -1,13 +1,15 @@
 """Memory by address, for the compiled loops.
 
-What a loop works on it is told by a *handle*: one array of words with the addresses and sizes of everything else. So a call
-passes a few arguments whatever it needs, arrays may grow between calls, and instructions can name tables by address.
+What a loop works on it is told by a *handle*: one array of words with the addresses and sizes of everything else. A call passes
+the address of a handle, whatever it needs, arrays may grow between calls, and instructions can name tables by address.
 """
 
 from __future__ import annotations
 
+import hashlib
 import mmap
 import sys
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -16,8 +18,10 @@ from numba import njit, types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-compiled: Any = njit(cache=True, nogil=True)
-inlined: Any = njit(cache=True, nogil=True, inline="always")
+from whence.engine import protocol
+
+# The loops that Python calls, with the types it calls them with; see `compiling`.
+KERNELS: dict[str, tuple[Any, str]] = {}
 A = TypeVar("A", bound=np.generic)
 _PAGE, _LARGE = 1 << 21, 1 << 22
 
@@ -31,6 +35,45 @@ def _pointer_to(element: Any) -> Any:
         return types.CPointer(element)(types.int64), generate
 
     return pointer
+
+
+def _digest() -> str:
+    """Of all that goes into the loops. Numba keeps them by the file that a function is in, and does not see that a constant or
+    a function changed that it takes from another file."""
+    sources = [Path(__file__).with_stem(name) for name in ("hashing", "kernels", "links", "machine", "memory")]
+    joined = b"".join(path.read_bytes() for path in (*sources, Path(protocol.__file__)))
+    return hashlib.sha256(joined).hexdigest()[:12]
+
+
+_DIGEST = _digest()
+_njit: Any = njit  # its type does not know all options
+
+
+def compiled(function: Any) -> Any:
+    """A function that compiled loops call: it needs nothing for being called from Python."""
+    function.__qualname__ += f"_{_DIGEST}"
+    return _njit(cache=True, nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)
+
+
+def kernel(arguments: str) -> Any:
+    """A compiled loop that Python calls. `arguments` are the types of its arguments, in short."""
+
+    def compile_later(function: Any) -> Any:
+        function.__qualname__ += f"_{_DIGEST}"
+        dispatcher = _njit(cache=True, nogil=True, no_cfunc_wrapper=True)(function)
+        KERNELS[function.__name__] = (dispatcher, " ".join(_TYPES[each] for each in arguments.split()))
+        return dispatcher
+
+    return compile_later
+
+
+_TYPES = {
+    "int": "int64,",
+    "ids": "int32[::1],",
+    "words": "int64[::1],",
+    "lines": "int64[:,::1],",
+    "blocks": "int64[:,:,::1],",
+}
 
 
 words_at = _pointer_to(types.int64)
@@ -74,6 +117,8 @@ class Growing:
         """To at least so many lines. No view of the array may be in use."""
         old, width = self.array, self.array.shape[1]
         size = -(-lines * width * 4 // _PAGE) * _PAGE
+        if lines <= len(old):
+            return
         if size < _LARGE or sys.platform != "linux":
             self.array = np.empty((lines, width), dtype=np.int32)
             self.array[: len(old)] = old

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from numpy.typing import NDArray
 
-from whence.backends.local import hashing, kernels
+from whence.backends.local import hashing, kernels, parallel
 from whence.backends.local.arrays import Ids, Lines
-from whence.backends.local.hashing import USED, HashedLines
+from whence.backends.local.hashing import FILLED, USED, HashedLines
 from whence.backends.local.index import Index
 from whence.backends.local.kernels import FREE_COUNT, FREE_LINES, FREE_TOP, LINKED, LISTED, TOO_WIDE
 from whence.backends.local.memory import Growing, address_of
@@ -21,11 +23,12 @@ class Table:
         self.arity = arity
         self.rows = HashedLines(arity, 1, kernels.OWN_HALVES, kernels.OWN_WORDS)
         self.handle, self.address = self.rows.handle, self.rows.address
+        self.fields = self.handle.data  # the same words, quicker to read one at a time
         self.free = Growing(0, 1)
         self.indexes: dict[tuple[int, ...], Index] = {}
 
     def __len__(self) -> int:
-        return int(self.handle[USED] - self.handle[FREE_COUNT])
+        return self.fields[USED] - self.fields[FREE_COUNT]
 
     # -- reading
 
@@ -37,12 +40,12 @@ class Table:
     def keys(self, ids: Ids) -> Lines:
         """The rows by value."""
         keys: Lines = np.empty((len(ids), self.arity), dtype=np.int64)
-        hashing.read_lines(self.handle, ids, keys)
+        hashing.read_lines(self.address, ids, keys)
         return keys
 
     def column(self, ids: Ids, column: int) -> NDArray[np.int64]:
         values = np.empty(len(ids), dtype=np.int64)
-        hashing.read_column(self.handle, ids, column, values)
+        hashing.read_column(self.address, ids, column, values)
         return values
 
     def part(self, ids: Ids, columns: tuple[int, ...]) -> Lines:
@@ -60,8 +63,10 @@ class Table:
 
     def with_flags(self, ids: Ids, *, on: int = 0, off: int = 0) -> Ids:
         """Those of the rows that have all flags of `on` and none of `off`."""
+        if not len(ids):
+            return ids
         chosen: Ids = np.empty(len(ids), dtype=np.int32)
-        return chosen[: kernels.choose_flags(self.handle, ids, on, off, chosen)]
+        return chosen[: kernels.choose_flags(self.address, ids, on, off, chosen)]
 
     def derivable(self, ids: Ids) -> Ids:
         """Those of the rows that have a derivation."""
@@ -71,38 +76,71 @@ class Table:
     def find(self, keys: Lines, forbid: int = 0) -> Ids:
         """For each line of `keys` the equal row, or -1 if there is none without a forbidden flag."""
         found: Ids = np.empty(len(keys), dtype=np.int32)
-        kernels.find_rows(self.handle, forbid, keys, found)
+        kernels.find_rows(self.address, forbid, keys, found)
         return found
 
     def _halves(self, ids: Ids, which: int) -> Ids:
         halves: Ids = np.empty(len(ids), dtype=np.int32)
-        kernels.read_halves(self.handle, ids, which, halves)
+        kernels.read_halves(self.address, ids, which, halves)
         return halves
 
     # -- writing
 
     def add_supports(self, keys: Lines, ranks: Ids) -> Ids:
         """One more derivation per line of `keys`; the rows that are not present and were not queued yet."""
+        if parallel.is_worthwhile(len(keys)) and self.fields[USED] > len(keys) and not self.fields[FREE_COUNT]:
+            return self._add_by_halves(keys, ranks)
+        return self._add(keys, ranks)
+
+    def _add(self, keys: Lines, ranks: Ids) -> Ids:
         queue: Ids = np.empty(len(keys), dtype=np.int32)
-        self.handle[LISTED] = done = 0
-        while (done := kernels.claim_rows(self.handle, keys, ranks, done, queue)) < len(keys):
-            if self.handle[TOO_WIDE]:
+        self.fields[LISTED] = done = 0
+        while (done := kernels.claim_rows(self.address, keys, ranks, done, queue)) < len(keys):
+            if self.fields[TOO_WIDE]:
                 self.rows.widen()
             else:
-                self.rows.make_room(len(self), self.rows.lines.shape[1] - kernels.FLAGS, FREE)
-        return queue[: self.handle[LISTED]].copy()
+                self._make_room(hashing.BLOCK)
+        return queue[: self.fields[LISTED]].copy()
+
+    def _add_by_halves(self, keys: Lines, ranks: Ids) -> Ids:
+        """`add_supports` with two threads."""
+        size, handle = len(keys), self.handle
+        self._make_room(2 * size)
+        used = int(handle[USED])
+        queue, taken, left = np.empty((3, 2, size), dtype=np.int32)
+        ends = np.empty((2, 4), dtype=np.int64)
+
+        def claim(half: int) -> None:
+            first = used + half * size
+            kernels.claim_half(self.address, keys, ranks, half, first, queue[half], taken[half], left[half], ends[half])
+
+        parallel.run([partial(claim, 0), partial(claim, 1)])
+        (listed, made, later, filled), (listed_too, made_too, later_too, filled_too) = ends.tolist()
+        # The rows that the second thread made go right behind those of the first.
+        kernels.move_rows(self.address, used + size, size - made, taken[1], made_too, queue[1], listed_too)
+        handle[USED] = used + made + made_too
+        handle[FILLED] += filled + filled_too
+        queued = [queue[0, :listed], queue[1, :listed_too]]
+        if later or later_too:
+            rest = np.concatenate([left[0, :later], left[1, :later_too]])
+            queued.append(self._add(keys[rest], ranks[rest]))
+        return np.concatenate(queued)
+
+    def _make_room(self, more: int) -> None:
+        self.rows.make_room(len(self), self.rows.lines.shape[1] - kernels.FLAGS, FREE, more)
 
     def drop_supports(self, keys: Lines, ranks: Ids) -> Ids:
         """One derivation less per line of `keys`, which are all there; the rows that this suspended."""
         lost: Ids = np.empty(len(keys), dtype=np.int32)
-        return lost[: kernels.drop_supports(self.handle, keys, ranks, lost)].copy()
+        return lost[: kernels.drop_supports(self.address, keys, ranks, lost)].copy()
 
     def activate(self, ids: Ids, rank: int) -> None:
         """Makes rows present, as part of the current batch."""
-        kernels.activate(self.handle, ids, rank)
+        kernels.activate(self.address, ids, rank)
 
     def change_flags(self, ids: Ids, *, on: int = 0, off: int = 0) -> None:
-        kernels.change_flags(self.handle, ids, on, off)
+        if len(ids):
+            kernels.change_flags(self.address, ids, on, off)
 
     def erase(self, ids: Ids) -> None:
         if not len(ids):
@@ -114,7 +152,7 @@ class Table:
         if len(self.free.array) < needed:
             self.free.grow(needed + needed // 2)
             self.handle[FREE_LINES] = address_of(self.free.array)
-        kernels.erase_rows(self.handle, ids)
+        kernels.erase_rows(self.address, ids)
 
     # -- indexes
 
@@ -131,19 +169,19 @@ class Table:
 
     def link_new(self) -> None:
         """Puts the rows made since into the indexes."""
-        handle = self.handle
-        used, linked, count, top = handle[USED], handle[LINKED], handle[FREE_COUNT], handle[FREE_TOP]
+        fields = self.fields
+        used, linked, count, top = fields[USED], fields[LINKED], fields[FREE_COUNT], fields[FREE_TOP]
         if used == linked and count == top:
             return
-        handle[LINKED], handle[FREE_TOP] = used, count
+        fields[LINKED], fields[FREE_TOP] = used, count
         if not self.indexes:
             return
         new = np.concatenate([self.free.array[count:top, 0], np.arange(linked, used, dtype=np.int32)])
         for index in self.indexes.values():
             if len(new) > index.linked or index.has_gaps:
-                index.rebuild(self.ids(), int(used))
+                index.rebuild(self.ids(), used)
             else:
-                index.link(new, int(used))
+                index.link(new, used)
 
     @property
     def nbytes(self) -> int:

@@ -78,8 +78,8 @@ class Dictionary:
     def encode_rows(self, rows: Iterable[Tuple], kinds: Sequence[Kind]) -> Lines:
         listed = list(rows)
         lines: Lines = np.empty((len(listed), len(kinds)), dtype=np.int64)
-        for at, (column, kind) in enumerate(zip(zip(*listed, strict=True), kinds, strict=False)):
-            lines[:, at] = self.encode_column(column, kind)
+        for at, kind in enumerate(kinds):
+            lines[:, at] = self.encode_column([row[at] for row in listed], kind)
         return lines
 
     def decode_rows(self, lines: Lines, kinds: Sequence[Kind]) -> list[Tuple]:

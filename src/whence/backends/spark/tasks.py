@@ -1,0 +1,102 @@
+"""Strata evaluated inside tasks, on the local backend: one Spark job whatever the depth of the recursion.
+
+One task gets all rows. A stratum that decomposes runs in several: each gets the rows of its part, found by the hash of the column
+that the rules carry through, and a copy of what the rules need whole. What a part derives stays in the part, so that nothing is
+exchanged between rounds.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from whence.backends.local.arrays import Lines
+from whence.backends.local.backend import LocalBackend
+from whence.backends.spark.arrow import Texts, from_words, to_words
+from whence.backends.spark.packing import Packing
+from whence.backends.spark.shapes import Shapes
+from whence.engine.guard import Guard
+from whence.engine.maintain import Maintainer
+from whence.lang.program import Program
+from whence.plan import compile_plan
+from whence.reference import Limits
+
+# Rows that a task hands to Spark at a time.
+PORTION = 1 << 16
+_NO_RELATION = -1
+
+
+@dataclass(frozen=True)
+class Fragment:
+    """Part of a program, to be evaluated in a task: what is shipped to the executors."""
+
+    program: Program
+    incoming: Packing
+    outgoing: Packing
+    limits: Limits
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        plan = compile_plan(self.program)
+        backend = LocalBackend(plan.program)
+        maintainer = Maintainer(plan, backend, Guard(self.program, self.limits))
+        shapes = Shapes(self.program.types)
+        with warnings.catch_warnings():
+            # There is nobody to read them here; what is undefined derives nothing, as everywhere.
+            warnings.simplefilter("ignore")
+            maintainer.apply_encoded({}, self._read(batches, backend, shapes))
+        yield from self._write(backend, shapes)
+
+    def _read(self, batches: Iterator[pa.RecordBatch], backend: LocalBackend, shapes: Shapes) -> dict[str, Lines]:
+        portions: dict[str, list[Lines]] = {}
+        for batch in batches:
+            for name, own in self.incoming.split(batch):
+                lines: Lines = np.empty((own.num_rows, own.num_columns), dtype=np.int64)
+                for at, (array, kind) in enumerate(zip(own.columns, backend.kinds[name], strict=True)):
+                    lines[:, at] = to_words(array, kind, shapes, backend.dictionary)
+                portions.setdefault(name, []).append(lines)
+        return {name: np.concatenate(found) for name, found in portions.items()}
+
+    def _write(self, backend: LocalBackend, shapes: Shapes) -> Iterator[pa.RecordBatch]:
+        texts = Texts(backend.dictionary)
+        for name in self.outgoing.relations:
+            table = backend.table(name)
+            every = table.ids()
+            for start in range(0, len(every), PORTION):
+                ids = every[start : start + PORTION]
+                arrays = [
+                    from_words(table.column(ids, at), kind, shapes, backend.dictionary, texts)
+                    for at, kind in enumerate(backend.kinds[name])
+                ]
+                yield self.outgoing.batch(name, arrays, len(ids))
+
+
+def run_in_task(spark: SparkSession, fragment: Fragment, inputs: Mapping[str, DataFrame]) -> DataFrame:
+    """The packed results of a fragment that one task evaluates."""
+    packing = fragment.incoming
+    # Without a row to begin with there may be no task at all.
+    nulls = (f"cast(null as {each}) as p{at}" for at, each in enumerate(packing.sql_types))
+    start = spark.range(0, 1, 1, 1).selectExpr(f"{_NO_RELATION} as tag", *nulls)
+    packed = reduce(DataFrame.union, [packing.pack(name, frame) for name, frame in inputs.items()], start)
+    return packed.coalesce(1).mapInArrow(fragment.__call__, fragment.outgoing.ddl)
+
+
+def run_in_parts(
+    fragment: Fragment, inputs: Mapping[str, DataFrame], split: Mapping[str, int], parts: int
+) -> DataFrame:
+    """The packed results of a fragment, in parts: `split` names the column by which a relation's rows are told apart."""
+    packing = fragment.incoming
+    frames = []
+    for name, frame in inputs.items():
+        if name in split:
+            part = f"int(pmod(xxhash64(c{split[name]}), {parts})) as part"
+        else:
+            part = f"explode(sequence(0, {parts - 1})) as part"
+        frames.append(packing.pack(name, frame, [part]))
+    packed = reduce(DataFrame.union, frames).repartitionById(parts, "part").drop("part")
+    return packed.mapInArrow(fragment.__call__, fragment.outgoing.ddl)

@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from whence.cli.programs import FunctionsOption, ProgramArgument
+from whence.cli.questions import (
+    FactArgument,
+    FactsOption,
+    JsonOption,
+    annotations_argument,
+    answering,
+    fact_argument,
+    open_session,
+)
+from whence.provenance.graph import Fact
+from whence.provenance.probability import Budget, Probability
+from whence.provenance.probability import probability as ask
+from whence.provenance.show import show_fact
+from whence.provenance.tree import fact_to_json
+
+_BUDGET = Budget()
+
+
+def probability(
+    program: ProgramArgument,
+    fact: FactArgument,
+    *,
+    facts: FactsOption = Path(),
+    functions: FunctionsOption = None,
+    chances: Annotated[
+        list[str] | None,
+        typer.Option(
+            "-p",
+            "--probability",
+            metavar="WHAT=P",
+            help="""Of a fact ('link("a", "b")=0.9'), of all facts of a relation (link=0.9), or from a column (link=@p). May be
+            repeated; facts without one are certain.""",
+        ),
+    ] = None,
+    nodes: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Nodes of a decision diagram.", rich_help_panel="Bounds")
+    ] = _BUDGET.nodes,
+    seconds: Annotated[
+        float,
+        typer.Option("--timeout", min=0, metavar="SECONDS", help="Time for bounds.", rich_help_panel="Bounds"),
+    ] = _BUDGET.seconds,
+    as_json: JsonOption = False,
+) -> None:
+    """Show how likely a fact is, given independent probabilities of base facts.
+
+    The answer is exact while the decision diagrams stay within --nodes. Beyond that, it is a lower and an upper bound.
+    """
+    with answering():
+        session = open_session(program, functions, facts)
+        asked = fact_argument(fact, session.program)
+        given = annotations_argument(chances or (), session.program, float, "-p")
+
+        def chance(base: Fact) -> float:
+            value = given(base)
+            return 1.0 if value is None else value
+
+        answer = ask(session, *asked, chance, budget=Budget(nodes, seconds))
+    if as_json:
+        found = fact_to_json(asked) | {"low": answer.low, "high": answer.high, "exact": answer.is_exact}
+        typer.echo(json.dumps(found, ensure_ascii=False, indent=2))
+    else:
+        typer.echo(f"{show_fact(asked)}  {_text(answer)}")
+
+
+def _text(answer: Probability) -> str:
+    if answer.is_exact:
+        return f"{answer.low:.6g}"
+    return f"between {answer.low:.6g} and {answer.high:.6g} (bounds; raise --nodes or --timeout for less between them)"

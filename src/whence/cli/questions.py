@@ -1,0 +1,95 @@
+"""What the commands that answer questions share: a session of a program and its facts, and facts as arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, TypeVar
+
+import typer
+
+from whence import session
+from whence.cli.evaluate import read_inputs, reported_errors, shown_warnings
+from whence.cli.programs import load_program
+from whence.cli.progress import Progress
+from whence.cli.terminal import err, show
+from whence.lang.program import Program
+from whence.lang.types import Tuple
+from whence.provenance.annotations import Annotations
+from whence.provenance.base import free_facts, parse_fact
+from whence.provenance.derive import CannotExplain
+from whence.provenance.expand import Bounds
+from whence.provenance.graph import Fact
+from whence.semiring import NotInThisSemiring
+
+FactArgument = Annotated[str, typer.Argument(metavar="FACT", help="""A fact, such as 'reach("a", "f")'.""")]
+FactsOption = Annotated[Path, typer.Option("-F", "--fact-dir", metavar="DIR", help="Where the files of .input are.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+DepthOption = Annotated[
+    int | None,
+    typer.Option("--depth", min=1, metavar="N", help="Look no more steps back.", rich_help_panel="Bounds"),
+]
+MaxFactsOption = Annotated[
+    int, typer.Option(min=1, metavar="N", help="Look at no more facts.", rich_help_panel="Bounds")
+]
+SecondsOption = Annotated[
+    float | None, typer.Option("--timeout", min=0, metavar="SECONDS", help="Look no longer.", rich_help_panel="Bounds")
+]
+MAX_FACTS = 100_000
+V = TypeVar("V")
+
+
+@contextmanager
+def answering() -> Iterator[None]:
+    """What is wrong with a question, as text and exit code."""
+    with reported_errors(), shown_warnings(quiet=True):
+        try:
+            yield
+        except (CannotExplain, NotInThisSemiring) as error:
+            show(err, f"error: {error}")
+            raise typer.Exit(1) from None
+
+
+def read_program(path: Path, functions: Path | None, facts: Path) -> tuple[Program, dict[str, set[Tuple]]]:
+    """The program and all its base facts, those that it states itself among them."""
+    program, stated = free_facts(session.lasting(load_program(path, functions)))
+    with Progress(err, "reading", quiet=False) as progress:
+        given = read_inputs(program, facts, progress)
+    for name, rows in stated.items():
+        given.setdefault(name, set()).update(rows)
+    return program, given
+
+
+def open_session(path: Path, functions: Path | None, facts: Path) -> session.Session:
+    program, given = read_program(path, functions, facts)
+    with Progress(err, "evaluating", quiet=False):
+        return session.Session(program, facts=given)
+
+
+def fact_argument(text: str, program: Program, name: str = "FACT") -> Fact:
+    try:
+        return parse_fact(text, program)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint=name) from None
+
+
+def base_fact_argument(text: str, program: Program, name: str) -> Fact:
+    fact = fact_argument(text, program, name)
+    if fact.relation not in program.base_relations:
+        base = ", ".join(program.base_relations)
+        raise typer.BadParameter(f"{fact.relation} is derived by rules; base relations are {base}", param_hint=name)
+    return fact
+
+
+def bounds_of(depth: int | None, max_facts: int, seconds: float | None) -> Bounds:
+    return Bounds(depth, max_facts, seconds)
+
+
+def annotations_argument(
+    specs: Iterable[str], program: Program, parse: Callable[[str], V], name: str
+) -> Annotations[V]:
+    try:
+        return Annotations(specs, program, parse)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint=name) from None

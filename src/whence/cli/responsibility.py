@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from whence.cli.programs import FunctionsOption, ProgramArgument
+from whence.cli.questions import FactArgument, FactsOption, JsonOption, answering, fact_argument, open_session
+from whence.provenance.responsibility import contributions
+from whence.provenance.show import show_fact
+from whence.provenance.tree import fact_to_json
+
+
+def responsibility(
+    program: ProgramArgument,
+    fact: FactArgument,
+    *,
+    facts: FactsOption = Path(),
+    functions: FunctionsOption = None,
+    among: Annotated[
+        list[str] | None,
+        typer.Option(metavar="RELATION", help="Count only facts of this relation. May be repeated."),
+    ] = None,
+    nodes: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Nodes of the decision diagram.", rich_help_panel="Bounds")
+    ] = 300_000,
+    samples: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Random orders beyond it.", rich_help_panel="Bounds")
+    ] = 2_000,
+    as_json: JsonOption = False,
+) -> None:
+    """Show how much each base fact contributes to a fact.
+
+    The responsibility of a base fact is 1 if the fact goes with it, 1/2 if one other fact has to go first, and so on. Its
+    Shapley value is its fair share; the shares add up to 1. Beyond --nodes, shares are estimated from --samples random
+    orders, with the error that this leaves.
+    """
+    with answering():
+        session = open_session(program, functions, facts)
+        for name in among or ():
+            if name not in session.program.base_relations:
+                known = ", ".join(session.program.base_relations)
+                raise typer.BadParameter(f"{name} is no base relation; there are {known}", param_hint="--among")
+        asked = fact_argument(fact, session.program)
+        found = contributions(session, *asked, among=among, nodes=nodes, samples=samples)
+    if as_json:
+        listed = [
+            fact_to_json(each.fact)
+            | {"responsibility": each.responsibility, "shapley": each.shapley, "error": each.error}
+            for each in found
+        ]
+        typer.echo(json.dumps(fact_to_json(asked) | {"contributions": listed}, ensure_ascii=False, indent=2))
+        return
+    typer.echo("responsibility  Shapley value")
+    for each in found:
+        first = "" if each.responsibility is None else f"{each.responsibility:.4g}"
+        share = f"{each.shapley:.4f}" + (f" ± {each.error:.4f}" if each.error else "")
+        typer.echo(f"{first:>14}  {share:<13}  {show_fact(each.fact)}")

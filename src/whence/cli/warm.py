@@ -1,0 +1,30 @@
+from __future__ import annotations
+
+import time
+
+import typer
+
+from whence.backends.local.compiling import compile_all, on_first_compilation
+from whence.cli.progress import Progress
+from whence.cli.terminal import counted, err, show
+
+
+def warm() -> None:
+    """Compile the engine's loops ahead of their first use.
+
+    They are compiled once for each installation and kept on disk beside the package, or in the user's cache folder if that is
+    not writable.
+    """
+    started = time.perf_counter()
+    now = kept = 0
+    with Progress(err, "compiling") as progress:
+        for name, _, was_compiled in compile_all():
+            now, kept = (now + 1, kept) if was_compiled else (now, kept + 1)
+            progress.text = f"compiling: {name} is done"
+    seconds = time.perf_counter() - started
+    typer.echo(f"compiled {counted(now, 'loop')} in {seconds:.1f} s; {kept} were there")
+
+
+def announce_compilation() -> None:
+    """Says on the standard error that loops are being compiled, when they are."""
+    on_first_compilation(lambda: show(err, "compiling the engine's loops; this happens once and takes up to a minute"))

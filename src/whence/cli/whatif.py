@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from whence.cli.programs import FunctionsOption, ProgramArgument
+from whence.cli.progress import Progress
+from whence.cli.questions import FactsOption, JsonOption, answering, base_fact_argument, open_session
+from whence.cli.terminal import counted, err
+from whence.provenance.graph import Fact
+from whence.provenance.show import show_fact
+from whence.provenance.tree import fact_to_json
+from whence.provenance.whatif import rank_dependence, views_of
+from whence.provenance.whatif import whatif as ask
+from whence.session import Session, Update
+
+
+def whatif(
+    program: ProgramArgument,
+    *,
+    facts: FactsOption = Path(),
+    functions: FunctionsOption = None,
+    without: Annotated[
+        list[str] | None, typer.Option("-e", "--except", metavar="FACT", help="A base fact that goes. May be repeated.")
+    ] = None,
+    given: Annotated[
+        list[str] | None,
+        typer.Option("-i", "--insert", metavar="FACT", help="A base fact that comes. May be repeated."),
+    ] = None,
+    rank: Annotated[
+        bool, typer.Option("--rank", help="List base facts by how many facts of the views go with each alone.")
+    ] = False,
+    most: Annotated[int | None, typer.Option("-n", min=1, metavar="N", help="Only the first N of --rank.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show what would change in the views if base facts went or came.
+
+    With --rank, show which base facts the views depend on most.
+    """
+    if rank == bool(without or given):
+        raise typer.BadParameter("give facts with -e or -i, or ask for --rank")
+    with answering():
+        session = open_session(program, functions, facts)
+        if rank:
+            _print_ranking(session, most, as_json=as_json)
+            return
+        gone = [base_fact_argument(each, session.program, "-e") for each in without or ()]
+        come = [base_fact_argument(each, session.program, "-i") for each in given or ()]
+        changes = ask(session, without=gone, given=come)
+        shown = views_of(session.program)
+        _print_changes([each for each in changes if each.relation in shown], as_json=as_json)
+
+
+def _print_changes(changes: list[Update], *, as_json: bool) -> None:
+    changes = sorted(changes, key=lambda each: (each.op != "-", each.relation, repr(each.tuple)))
+    if as_json:
+        found = [{"op": op, **fact_to_json(Fact(relation, row))} for op, relation, row, _ in changes]
+        typer.echo(json.dumps({"changes": found}, ensure_ascii=False, indent=2))
+        return
+    for op, relation, row, _ in changes:
+        typer.echo(f"{op} {show_fact(Fact(relation, row))}")
+    typer.echo(counted(len(changes), "change") if changes else "nothing would change")
+
+
+def _print_ranking(session: Session, most: int | None, *, as_json: bool) -> None:
+    with Progress(err, "trying", quiet=False) as progress:
+
+        def tell(at: int) -> None:
+            progress.text = f"trying base fact {at + 1:,}"
+
+        found = rank_dependence(session, on_fact=tell)[:most]
+    if as_json:
+        listed = [fact_to_json(each.fact) | {"lost": each.lost} for each in found]
+        typer.echo(json.dumps({"facts": listed}, ensure_ascii=False, indent=2))
+        return
+    width = max((len(f"{each.lost:,}") for each in found), default=0)
+    for each in found:
+        typer.echo(f"{each.lost:>{width},}  {show_fact(each.fact)}")

@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from whence.cli.programs import FunctionsOption, ProgramArgument
+from whence.cli.questions import FactArgument, FactsOption, JsonOption, answering, fact_argument, open_session
+from whence.lang.program import Program
+from whence.provenance.show import show_fact, show_rules
+from whence.provenance.tree import fact_to_json
+from whence.provenance.whynot import Attempt, Repair, WhyNot
+from whence.provenance.whynot import whynot as ask
+
+
+def whynot(
+    program: ProgramArgument,
+    fact: FactArgument,
+    *,
+    facts: FactsOption = Path(),
+    functions: FunctionsOption = None,
+    repairs: Annotated[
+        int, typer.Option("-k", "--repairs", min=0, metavar="N", help="Suggest at most N sets of changes.")
+    ] = 3,
+    as_json: JsonOption = False,
+) -> None:
+    """Show why a fact does not hold, and the smallest changes of base facts that would make it hold.
+
+    For each rule it shows the closest that the rule comes: what is there, what is missing, what is there and must not be.
+    Every suggested change has been tried out. The exit code is 1 if the fact holds.
+    """
+    with answering():
+        session = open_session(program, functions, facts)
+        answer = ask(session, *fact_argument(fact, session.program), repairs=repairs)
+    if as_json:
+        typer.echo(json.dumps(_to_json(answer), ensure_ascii=False, indent=2))
+    else:
+        typer.echo("\n".join(_lines(answer, session.program)))
+
+
+def _lines(answer: WhyNot, program: Program) -> Iterator[str]:
+    yield f"{show_fact(answer.fact)} does not hold"
+    for winner in answer.beaten_by:
+        yield f"  it is derived, but {show_fact(winner)} is kept instead"
+    if not answer.attempts:
+        yield "  no rule derives such a fact"
+    for attempt in answer.attempts:
+        yield f"  {attempt.rule} comes closest with"
+        yield from _attempt_lines(attempt)
+    for repair in answer.repairs:
+        yield f"it would hold with  {_changes(repair)}"
+    rules = list(show_rules(program, [attempt.rule for attempt in answer.attempts]))
+    if rules:
+        yield ""
+        yield from rules
+
+
+def _attempt_lines(attempt: Attempt) -> Iterator[str]:
+    yield from (f"    found    {show_fact(each)}" for each in attempt.found)
+    yield from (f"    missing  {show_fact(each)}" for each in attempt.missing)
+    yield from (f"    in the way  {show_fact(each)}" for each in attempt.present)
+    yield from (f"    false    {text}" for text in attempt.failed)
+
+
+def _changes(repair: Repair) -> str:
+    return "  ".join(
+        [f"+ {show_fact(each)}" for each in repair.insertions] + [f"- {show_fact(each)}" for each in repair.deletions]
+    )
+
+
+def _to_json(answer: WhyNot) -> dict[str, object]:
+    return {
+        "fact": fact_to_json(answer.fact),
+        "beaten_by": [fact_to_json(each) for each in answer.beaten_by],
+        "attempts": [
+            {
+                "rule": each.rule,
+                "found": [fact_to_json(fact) for fact in each.found],
+                "missing": [show_fact(pattern) for pattern in each.missing],
+                "present": [fact_to_json(fact) for fact in each.present],
+                "failed": list(each.failed),
+            }
+            for each in answer.attempts
+        ],
+        "repairs": [
+            {
+                "insert": [fact_to_json(fact) for fact in each.insertions],
+                "delete": [fact_to_json(fact) for fact in each.deletions],
+            }
+            for each in answer.repairs
+        ],
+    }

@@ -1,0 +1,50 @@
+"""A stream of link failures and repairs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from random import Random
+
+from whence.network.topology import Link, LinkTuple
+
+
+@dataclass(frozen=True, slots=True)
+class Epoch:
+    """What happens to the links at once."""
+
+    failed: tuple[Link, ...]
+    repaired: tuple[Link, ...]
+
+    def updates(self) -> Iterator[tuple[str, LinkTuple]]:
+        """`-` for each direction of a failed link, `+` for each of a repaired one."""
+        yield from (("-", each) for link in self.failed for each in link.tuples())
+        yield from (("+", each) for link in self.repaired for each in link.tuples())
+
+
+def fail_and_repair(
+    links: Sequence[Link], *, seed: int, epochs: int, failures: int = 1, outage: tuple[int, int] = (2, 8)
+) -> Iterator[Epoch]:
+    """In each epoch some links fail that work; a failed link is repaired after a number of epochs between the two of `outage`.
+
+    >>> a, b = Link("x", "y", 2, 50), Link("y", "z", 2, 50)
+    >>> for epoch in fail_and_repair([a, b], seed=1, epochs=4, outage=(2, 2)):
+    ...     print("failed:", *epoch.failed, "repaired:", *epoch.repaired)
+    failed: x-y repaired:
+    failed: y-z repaired:
+    failed: repaired: x-y
+    failed: x-y repaired: y-z
+    """
+    shortest, longest = outage
+    if not 1 <= shortest <= longest:
+        raise ValueError(f"outages last one epoch or more, from the shortest to the longest, not {outage}")
+    draw = Random(seed)  # noqa: S311 - repeatable, not secret
+    down: dict[Link, int] = {}
+    for epoch in range(epochs):
+        up = [link for link in links if link not in down]
+        repaired = tuple(link for link, until in down.items() if until <= epoch)
+        failed = tuple(draw.sample(up, min(failures, len(up))))
+        for link in repaired:
+            del down[link]
+        down |= {link: epoch + draw.randint(shortest, longest) for link in failed}
+        yield Epoch(failed, repaired)

@@ -1,0 +1,273 @@
+"""A streaming source for Spark that reads the changes of a PostgreSQL table.
+
+An offset is the number of the last change read. Numbers are drawn in order but become visible when their transactions
+commit, in any order, so a reader must not pass a number that may still appear. The newest number is *settled* once every
+transaction that was running when it was seen has ended: only then does the offset move there, and what lies before it
+never changes again.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import psycopg
+from psycopg import sql
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
+from pyspark.sql.types import StructType
+
+from whence.pipeline.sources.capture import TableName
+
+FETCHED_AT_ONCE = 10_000
+
+# What a column of PostgreSQL is in Spark, and the type it is cast to on the way; other columns come as their text.
+_SPARK_TYPES = {
+    "int2": "bigint",
+    "int4": "bigint",
+    "int8": "bigint",
+    "float4": "double",
+    "float8": "double",
+    "bool": "boolean",
+    "date": "date",
+    "timestamp": "timestamp_ntz",
+    "timestamptz": "timestamp",
+}
+_CASTS = {
+    "bigint": "bigint",
+    "int": "int",
+    "double": "double precision",
+    "boolean": "boolean",
+    "date": "date",
+    "timestamp_ntz": "timestamp",
+    "timestamp": "timestamptz",
+    "string": "text",
+}
+
+
+class PostgresSource(DataSource):
+    """`spark.readStream.format("whence-postgres")`: a row for each change of a captured table.
+
+    Options: `url` (what libpq takes), `table`, and, if wanted, `maxRowsPerEpoch`. The columns are `op`, `seq` (the number of
+    the change), `time` (its second), then the table's own, which take the place of `seq` and `time` if they are called so.
+    `.schema(…)` picks some of them, or other types.
+    """
+
+    @classmethod
+    def name(cls) -> str:
+        return "whence-postgres"
+
+    def schema(self) -> str:
+        options = _Options(self.options)
+        fields = {name: kind for name, (_, kind) in _OWN.items()}
+        for name, kind in _columns(options).items():
+            if name == "op":
+                raise ValueError(f"{options.table} has a column op, which is what the source calls + and -: rename it")
+            if kind in _INEXACT:
+                raise ValueError(f"{options.table}.{name} is {kind}: say with .schema(…) what to read it as")
+            fields[name] = _SPARK_TYPES.get(kind, "string")
+        return ", ".join(f"`{name.replace('`', '``')}` {kind}" for name, kind in fields.items())
+
+    def streamReader(self, schema: StructType) -> PostgresReader:
+        options = _Options(self.options)
+        return PostgresReader(options, _changes_query(options.table, frozenset(_columns(options)), schema))
+
+
+# The source's own columns: how they are asked for, and their types.
+_OWN = {
+    "op": ("change.op", "string"),
+    "seq": ("change.seq", "bigint"),
+    "time": ("extract(epoch FROM change.at)::double precision", "double"),
+}
+_COLUMNS = """
+    SELECT attname, typname FROM pg_attribute JOIN pg_type ON pg_type.oid = atttypid
+    WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped ORDER BY attnum
+"""
+_INEXACT = frozenset({"numeric", "money", "bytea"})
+
+
+class _Options:
+    """The options of the source, checked."""
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        missing = [name for name in ("url", "table") if name not in options]
+        if missing:
+            raise ValueError(f"whence-postgres needs the option {' and '.join(missing)}")
+        self.url = options["url"]
+        self.table = TableName.parse(options["table"])
+        self.max_rows = _positive(options.get("maxRowsPerEpoch"))
+
+
+def _positive(text: str | None) -> int | None:
+    if text is None:
+        return None
+    if not text.isascii() or not text.isdigit() or int(text) == 0:
+        raise ValueError(f"maxRowsPerEpoch is a number of rows, 1 or more, not {text!r}")
+    return int(text)
+
+
+def _columns(options: _Options) -> dict[str, str]:
+    """The columns of the table, in order, with their types."""
+    with psycopg.connect(options.url) as connection:
+        columns: dict[str, str] = dict(connection.execute(_COLUMNS, (options.table.quoted,)).fetchall())
+    if not columns:
+        raise ValueError(f"there is no table {options.table} in the database")
+    return columns
+
+
+class _Range(InputPartition):
+    """Changes numbered after `start`, up to `end`."""
+
+    def __init__(self, start: int, end: int) -> None:
+        self.start = start
+        self.end = end
+
+
+class PostgresReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    def __init__(self, options: _Options, query: sql.Composed) -> None:
+        self._options = options
+        self._query = query
+        self._horizon: _Horizon | None = None
+        self._target: int | None = None
+
+    def initialOffset(self) -> dict[str, int]:
+        with psycopg.connect(self._options.url) as connection:
+            snapshot, forgotten = _captured(connection, self._options.table)
+        if forgotten > snapshot:
+            raise RuntimeError(
+                f"changes of {self._options.table} up to number {forgotten} were forgotten, so that a new query cannot tell "
+                "what the table held: release the table and capture it again, which takes its rows as they are"
+            )
+        return {"seq": snapshot}
+
+    def latestOffset(self, start: Mapping[str, int], limit: ReadLimit) -> dict[str, int]:
+        end = max(start["seq"], self._settled())
+        if isinstance(limit, ReadMaxRows):
+            end = self._cut(start["seq"], end, limit.max_rows)
+        return {"seq": end}
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        return ReadMaxRows(self._options.max_rows) if self._options.max_rows else ReadAllAvailable()
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        self._target = self._settled()
+
+    def partitions(self, start: Mapping[str, int], end: Mapping[str, int]) -> Sequence[InputPartition]:
+        return [_Range(start["seq"], end["seq"])] if start["seq"] < end["seq"] else []
+
+    def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:
+        assert isinstance(partition, _Range)
+        with psycopg.connect(self._options.url) as connection:
+            # One snapshot for the check and the rows: nothing can be forgotten in between.
+            connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+            kept_from = max(_captured(connection, self._options.table))
+            if partition.start < kept_from:
+                raise RuntimeError(
+                    f"changes of {self._options.table} up to number {kept_from} are no longer there, and this query has read up "
+                    f"to {partition.start} only: start it anew, with a state of its own, after capturing the table again"
+                )
+            with connection.cursor(name="whence_changes") as cursor:
+                cursor.itersize = FETCHED_AT_ONCE
+                cursor.execute(self._query, (str(self._options.table), partition.start, partition.end))
+                yield from cursor
+
+    def stop(self) -> None:
+        if self._horizon is not None:
+            self._horizon.close()
+
+    def _settled(self) -> int:
+        if self._target is not None:
+            return self._target
+        if self._horizon is None:
+            self._horizon = _Horizon(self._options)
+        return self._horizon.advance()
+
+    def _cut(self, start: int, end: int, rows: int) -> int:
+        with psycopg.connect(self._options.url) as connection:
+            found = connection.execute(_NTH, (str(self._options.table), start, end, rows - 1)).fetchone()
+        return int(found[0]) if found else end
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_horizon": None}  # connections stay where they are
+
+
+_NTH = "SELECT seq FROM whence_capture.changes WHERE relation = %s AND seq > %s AND seq <= %s ORDER BY seq OFFSET %s LIMIT 1"
+
+
+class _Horizon:
+    """How far the changes of a table are settled."""
+
+    def __init__(self, options: _Options) -> None:
+        self._options = options
+        self._connection = psycopg.connect(options.url, autocommit=True)
+        # Numbers that were the newest, each with a transaction id above all that were running then.
+        self._waiting: deque[tuple[int, int]] = deque()
+        self._newest = 0
+        self._settled = 0
+
+    def advance(self) -> int:
+        newest = self._ask(
+            "SELECT coalesce(max(seq), 0) FROM whence_capture.changes WHERE relation = %s", str(self._options.table)
+        )
+        if newest > self._newest:
+            # A transaction gets its id before it draws a number; the id asked for here comes after all of those.
+            self._waiting.append((newest, self._ask("SELECT pg_current_xact_id()::text::bigint")))
+            self._newest = newest
+        oldest_running = (
+            self._ask("SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint") if self._waiting else 0
+        )
+        while self._waiting and self._waiting[0][1] < oldest_running:
+            self._settled = self._waiting.popleft()[0]
+        return self._settled
+
+    def _ask(self, query: str, *parameters: str) -> int:
+        """The one number that the query gives; once more on a new connection if the old one is gone."""
+        try:
+            found = self._connection.execute(query, parameters).fetchone()
+        except psycopg.OperationalError:
+            if not self._connection.closed:
+                raise
+            self._connection = psycopg.connect(self._options.url, autocommit=True)
+            found = self._connection.execute(query, parameters).fetchone()
+        assert found is not None
+        return int(found[0])
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+def _captured(connection: psycopg.Connection[tuple[Any, ...]], table: TableName) -> tuple[int, int]:
+    """The number before the first rows of the table, and the last number that was forgotten."""
+    is_there = connection.execute("SELECT to_regclass('whence_capture.tables') IS NOT NULL").fetchone()
+    found = None
+    if is_there == (True,):
+        query = "SELECT snapshot, forgotten FROM whence_capture.tables WHERE relation = %s"
+        found = connection.execute(query, (str(table),)).fetchone()
+    if found is None:
+        raise RuntimeError(f"{table} is not captured: whence capture {table} prints what to run in the database")
+    return found[0], found[1]
+
+
+def _changes_query(table: TableName, names: frozenset[str], schema: StructType) -> sql.Composed:
+    """The wanted columns of the changes in a range of numbers, in the order in which they happened."""
+    columns = [_column(table, names, field.name, field.dataType.simpleString()) for field in schema.fields]
+    return sql.SQL(
+        "SELECT {columns} FROM whence_capture.changes AS change, jsonb_populate_record(NULL::{table}, change.row) AS held "
+        "WHERE change.relation = %s AND change.seq > %s AND change.seq <= %s ORDER BY change.seq"
+    ).format(columns=sql.SQL(", ").join(columns), table=_identifier(table.schema, table.table))
+
+
+def _column(table: TableName, names: frozenset[str], name: str, kind: str) -> sql.Composable:
+    if name not in names:
+        if name not in _OWN:
+            raise ValueError(f"{table} has no column {name}; it has {', '.join(sorted(names))}")
+        return sql.SQL(_OWN[name][0])
+    if kind not in _CASTS:
+        raise ValueError(f"column {name} cannot be read as {kind}, only as {', '.join(_CASTS)}")
+    return sql.SQL("held.{name}::{kind}").format(name=_identifier(name), kind=sql.SQL(_CASTS[kind]))
+
+
+def _identifier(*names: str) -> sql.Identifier:
+    """A name inside a query with parameters, where % begins one."""
+    return sql.Identifier(*(name.replace("%", "%%") for name in names))

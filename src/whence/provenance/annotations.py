@@ -1,0 +1,69 @@
+"""Annotations of base facts as people give them: `link=0.9`, `link("a", "b")=0.99`, or `link=@cost` for a column."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Generic, TypeVar
+
+from whence.lang.program import Program
+from whence.provenance.base import parse_fact
+from whence.provenance.derive import CannotExplain
+from whence.provenance.graph import Fact
+from whence.provenance.show import show_fact
+
+V = TypeVar("V")
+
+
+class Annotations(Generic[V]):
+    """What was given for base facts. What names one fact is stronger than what names a relation.
+
+    >>> from whence import load
+    >>> program = load(".decl link(x:symbol, cost:number) .input link .output link")
+    >>> given = Annotations(['link=@cost', 'link("b", 7)=1'], program, float)
+    >>> given(Fact("link", ("a", 3))), given(Fact("link", ("b", 7))), given(Fact("other", ()))
+    (3.0, 1.0, None)
+    """
+
+    def __init__(self, specs: Iterable[str], program: Program, parse: Callable[[str], V]) -> None:
+        """Raises ValueError for what does not fit the program."""
+        self._facts: dict[Fact, V] = {}
+        self._relations: dict[str, Callable[[Fact], V]] = {}
+        for spec in specs:
+            name, equals, text = spec.rpartition("=")
+            if not equals:
+                raise ValueError(f"{spec} needs a value: RELATION=VALUE, FACT=VALUE or RELATION=@COLUMN")
+            name, text = name.strip(), text.strip()
+            if "(" in name:
+                self._facts[parse_fact(name, program)] = parse(text)
+            elif name not in program.relations:
+                raise ValueError(f"there is no relation {name}")
+            elif text.startswith("@"):
+                self._relations[name] = self._from_column(name, text[1:], program, parse)
+            else:
+                self._relations[name] = _always(parse(text))
+
+    def __call__(self, fact: Fact) -> V | None:
+        if fact in self._facts:
+            return self._facts[fact]
+        of_relation = self._relations.get(fact.relation)
+        return None if of_relation is None else of_relation(fact)
+
+    @staticmethod
+    def _from_column(name: str, column: str, program: Program, parse: Callable[[str], V]) -> Callable[[Fact], V]:
+        names = [each.name for each in program.relations[name].fields]
+        if column not in names:
+            raise ValueError(f"{name} has no column {column}; it has {', '.join(names)}")
+        at = names.index(column)
+
+        def value(fact: Fact) -> V:
+            cell = fact.tuple[at]
+            try:
+                return parse(cell if isinstance(cell, str) else str(cell))
+            except ValueError as error:
+                raise CannotExplain(f"column {column} of {show_fact(fact)}: {error}") from None
+
+        return value
+
+
+def _always(value: V) -> Callable[[Fact], V]:
+    return lambda _: value

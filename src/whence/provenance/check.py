@@ -1,0 +1,140 @@
+"""A proof checker that knows a program's rules and base facts, and nothing of sessions, ranks or searches.
+
+A step is right if its rule, given its premises one per atom and nothing else, derives its head. What a negation found missing
+and what an aggregate ran over is compared with the reference evaluation of the program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from whence.lang.program import Aggregation, Atom, Literal, Program, Rule
+from whence.lang.types import Tuple
+from whence.provenance.graph import Aggregated, Derivation, Fact, Wildcard
+from whence.provenance.proofs import Proof
+from whence.provenance.show import show_fact
+from whence.reference import evaluate
+from whence.reference.solve import Solver
+from whence.reference.tables import Table
+
+
+class WrongProof(Exception):
+    """A step of a proof does not hold."""
+
+
+class Checker:
+    """Checks proofs against a program and its base facts."""
+
+    def __init__(self, program: Program, facts: Mapping[str, Iterable[Tuple]]) -> None:
+        self.program = program
+        self.given = {name: set(rows) for name, rows in facts.items()}
+        self.model = evaluate(program, self.given)
+        self.rules: dict[str, list[Rule]] = {}
+        for rule in program.rules:
+            self.rules.setdefault(rule.name, []).append(rule)
+
+    def check(self, proof: Proof) -> None:
+        """Raises WrongProof at the first step that does not hold."""
+        for part in proof:
+            if part.firing is None:
+                self._check_base(part.fact)
+            else:
+                self._check_step(part, part.firing)
+
+    def _check_base(self, fact: Fact) -> None:
+        stated = any(
+            fact.tuple in set(Solver(self.program, {}).heads(rule))
+            for rule in self.program.rules_for(fact.relation)
+            if rule.is_fact
+        )
+        _demand(stated or fact.tuple in self.given.get(fact.relation, ()), f"{show_fact(fact)} is no base fact")
+
+    def _check_step(self, proof: Proof, firing: Derivation) -> None:
+        _demand(firing.head == proof.fact, f"the firing makes {show_fact(firing.head)}, not {show_fact(proof.fact)}")
+        _demand(tuple(each.fact for each in proof.premises) == firing.premises, "premises and proofs differ")
+        _demand(proof.height == 1 + max((each.height for each in proof.premises), default=0), "the height is wrong")
+        for absence in firing.absent:
+            present = any(_fits(absence.pattern, row) for row in self.model[absence.relation])
+            _demand(not present, f"{show_fact(absence)} is there")
+        if firing.rule == "eqrel":
+            self._check_equivalence(firing)
+            return
+        right = any(self._derives(rule, firing) for rule in self.rules.get(firing.rule, ()))
+        _demand(right, f"rule {firing.rule} does not derive {show_fact(firing.head)} from its premises")
+
+    def _check_equivalence(self, firing: Derivation) -> None:
+        _demand(self.program.relations[firing.head.relation].equivalence, f"{firing.head.relation} is no eqrel")
+        pairs = {each.tuple for each in firing.body if each.relation == firing.head.relation}
+        values = {firing.head.tuple[0]}
+        for _ in pairs:
+            values |= {value for pair in pairs if values & set(pair) for value in pair}
+        _demand(bool(pairs) and firing.head.tuple[1] in values, f"{show_fact(firing.head)} does not follow")
+
+    def _derives(self, rule: Rule, firing: Derivation) -> bool:
+        """Whether the rule derives the head from the premises alone, and what aggregates ran over is complete and enough."""
+        atoms = [literal for literal in rule.body if isinstance(literal, Atom)]
+        groups = [literal for literal in rule.body if isinstance(literal, Aggregation)]
+        if len(atoms) != len(firing.body) or len(groups) != len(firing.aggregates):
+            return False
+        tables = {name: Table(rows) for name, rows in self.model.items()}
+        tables |= {f"premise {at}": Table([fact.tuple]) for at, fact in enumerate(firing.body)}
+        if any(atom.relation != fact.relation for atom, fact in zip(atoms, firing.body, strict=True)):
+            return False
+        only_premises = _renamed(rule, {})
+        if firing.head.tuple not in set(Solver(self.program, tables).heads(only_premises)):
+            return False
+        for at, each in enumerate(firing.aggregates):
+            if any(fact.tuple not in self.model[fact.relation] for fact in each.facts):
+                return False
+            alone = tables | _tables_of(at, each, self.program)
+            only_contributions = _renamed(rule, {id(groups[at]): at})
+            if firing.head.tuple not in set(Solver(self.program, alone).heads(only_contributions)):
+                return False
+        return True
+
+
+def _tables_of(at: int, aggregated: Aggregated, program: Program) -> dict[str, Table]:
+    """The facts that contributed to an aggregate as relations of their own."""
+    return {
+        f"contribution {at} {name}": Table({fact.tuple for fact in aggregated.facts if fact.relation == name})
+        for name in program.relations
+    }
+
+
+def _renamed(rule: Rule, groups: Mapping[int, int]) -> Rule:
+    """The rule over its premises, one relation for each atom, and over the contributions to some of its aggregates."""
+    body: list[Literal] = []
+    at = 0
+    for literal in rule.body:
+        if isinstance(literal, Atom):
+            body.append(replace(literal, relation=f"premise {at}"))
+            at += 1
+        elif id(literal) in groups and isinstance(literal, Aggregation):
+            prefix = f"contribution {groups[id(literal)]} "
+            body.append(replace(literal, bodies=tuple(_prefixed(each, prefix) for each in literal.bodies)))
+        else:
+            body.append(literal)
+    return replace(rule, body=tuple(body))
+
+
+def _prefixed(body: tuple[Literal, ...], prefix: str) -> tuple[Literal, ...]:
+    renamed: list[Literal] = []
+    for literal in body:
+        match literal:
+            case Atom(relation=relation):
+                renamed.append(replace(literal, relation=f"{prefix}{relation}"))
+            case Aggregation(bodies=bodies):
+                renamed.append(replace(literal, bodies=tuple(_prefixed(each, prefix) for each in bodies)))
+            case _:
+                renamed.append(literal)
+    return tuple(renamed)
+
+
+def _fits(pattern: tuple[object, ...], row: Tuple) -> bool:
+    return all(isinstance(wanted, Wildcard) or wanted == value for wanted, value in zip(pattern, row, strict=True))
+
+
+def _demand(holds: bool, otherwise: str) -> None:
+    if not holds:
+        raise WrongProof(otherwise)

@@ -1,0 +1,140 @@
+"""Where the nodes of a derivation graph go in a picture: facts and firings in alternating layers, the roots on top."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from whence.provenance.graph import Derivation, DerivationGraph, Fact
+from whence.provenance.show import absences, show_aggregate, show_fact
+
+_CHARACTER = 7.3
+_GAP = 26.0
+_LAYER = 58.0
+_HEIGHT = 28.0
+_SWEEPS = 8
+
+
+@dataclass(eq=False)
+class Node:
+    """`kind` is base, derived, cut (not looked into) or firing. Places are centres."""
+
+    label: str
+    kind: str
+    below: list[Node] = field(default_factory=list)
+    above: list[Node] = field(default_factory=list)
+    layer: int = 0
+    x: float = 0.0
+    y: float = 0.0
+
+    @property
+    def width(self) -> float:
+        return max(34.0, _CHARACTER * len(self.label) + 18.0)
+
+    @property
+    def height(self) -> float:
+        return _HEIGHT if self.kind != "firing" else 20.0
+
+
+@dataclass(frozen=True)
+class Layout:
+    nodes: Sequence[Node]
+    width: float
+    height: float
+
+
+def nodes_of(graph: DerivationGraph) -> list[Node]:
+    """A node for each fact and each firing, the roots first."""
+    cut = graph.cut.facts if graph.cut else frozenset()
+    facts: dict[Fact, Node] = {}
+    nodes: list[Node] = []
+
+    def node(fact: Fact) -> Node:
+        if fact not in facts:
+            kind = "cut" if fact in cut else "base" if fact in graph.base else "derived"
+            facts[fact] = Node(show_fact(fact), kind)
+            nodes.append(facts[fact])
+        return facts[fact]
+
+    for root in graph.roots:
+        node(root)
+    for fact, firings in graph.derivations.items():
+        for firing in firings:
+            made = Node(_firing_label(firing), "firing")
+            nodes.append(made)
+            _connect(node(fact), made)
+            for premise in dict.fromkeys(firing.premises):
+                _connect(made, node(premise))
+    return nodes
+
+
+def _firing_label(firing: Derivation) -> str:
+    return ", ".join([firing.rule, *absences(firing), *map(show_aggregate, firing.aggregates)])
+
+
+def _connect(upper: Node, lower: Node) -> None:
+    upper.below.append(lower)
+    lower.above.append(upper)
+
+
+def lay_out(graph: DerivationGraph) -> Layout:
+    nodes = nodes_of(graph)
+    _assign_layers(nodes)
+    layers: list[list[Node]] = [[] for _ in range(1 + max(node.layer for node in nodes))]
+    for node in nodes:
+        layers[node.layer].append(node)
+    for sweep in range(_SWEEPS):
+        down = sweep % 2 == 0
+        for layer in layers if down else reversed(layers):
+            places = {id(node): _middle(node.above if down else node.below, node) for node in layer}
+            layer.sort(key=lambda node, places=places: places[id(node)])  # type: ignore[misc]
+            _spread(layer)
+    left = min(node.x - node.width / 2 for node in nodes) - _GAP / 2
+    for node in nodes:
+        node.x -= left
+        node.y = _GAP + node.layer * _LAYER
+    width = max(node.x + node.width / 2 for node in nodes) + _GAP / 2
+    return Layout(nodes, width, 2 * _GAP + (len(layers) - 1) * _LAYER)
+
+
+def _middle(neighbours: Iterable[Node], node: Node) -> float:
+    places = [each.x for each in neighbours]
+    return sum(places) / len(places) if places else node.x
+
+
+def _spread(layer: list[Node]) -> None:
+    """Moves each node of a layer towards the middle of its neighbours, as far as the nodes before it leave room."""
+    wanted = [_middle([*node.above, *node.below], node) for node in layer]
+    edge = -1e9
+    for node, place in zip(layer, wanted, strict=True):
+        node.x = max(place, edge + _GAP + node.width / 2)
+        edge = node.x + node.width / 2
+    shift = sum(node.x - place for node, place in zip(layer, wanted, strict=True)) / len(layer)
+    for node in layer:
+        node.x -= shift
+
+
+def _assign_layers(nodes: list[Node]) -> None:
+    """Each node below all that it is below of, edges that close a cycle left aside."""
+    order: list[Node] = []
+    state: dict[int, int] = {}
+    closing: set[tuple[int, int]] = set()
+    for start in nodes:
+        stack = [(start, iter(start.below))] if id(start) not in state else []
+        state.setdefault(id(start), 1)
+        while stack:
+            node, rest = stack[-1]
+            following = next(rest, None)
+            if following is None:
+                state[id(node)] = 2
+                order.append(node)
+                stack.pop()
+            elif id(following) not in state:
+                state[id(following)] = 1
+                stack.append((following, iter(following.below)))
+            elif state[id(following)] == 1:
+                closing.add((id(node), id(following)))
+    for node in reversed(order):
+        for lower in node.below:
+            if (id(node), id(lower)) not in closing:
+                lower.layer = max(lower.layer, node.layer + 1)

@@ -1,0 +1,101 @@
+"""The state of a session, as proofs ask for it: look up rows by some of their columns, and what is known of a row."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import numpy as np
+
+from whence.backends.local.arrays import Ids, Lines
+from whence.backends.local.backend import LocalBackend
+from whence.engine.protocol import EXTERNAL
+from whence.lang.types import FLOAT, NUMBER, UNSIGNED, Tuple, Value
+from whence.reference.tables import Table
+from whence.session import Session
+
+_ON_ITS_OWN = (NUMBER, UNSIGNED, FLOAT)
+
+
+class LiveTable(Table):
+    """A relation of a session for the reference's solver, which only looks rows up. Indexes are the backend's own."""
+
+    def __init__(self, backend: LocalBackend, relation: str) -> None:
+        super().__init__()
+        self.backend = backend
+        self.name = relation
+        self.kinds = backend.kinds[relation]
+        self.table = backend.table(relation)
+        self.columns = tuple(range(self.table.arity))
+        self.numbers: dict[Tuple, int] = {}
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    def lookup(self, columns: tuple[int, ...], key: tuple[Value, ...]) -> Collection[Tuple]:
+        if len(columns) == self.table.arity:
+            return (key,) if self.row(key) >= 0 else ()
+        words = self._words(columns, key)
+        if words is None:
+            return ()
+        if not columns:
+            return self.backend.decode(self.name, self.table.ids())
+        return self.backend.decode(self.name, self.table.index(columns).probe(words, 0)[1])
+
+    def row(self, row: Tuple) -> int:
+        """The row's number, -1 if it is not there."""
+        number = self.numbers.get(row)
+        if number is None:
+            words = self._words(self.columns, row)
+            number = self.numbers[row] = -1 if words is None else int(self.table.find(words)[0])
+        return number
+
+    def _words(self, columns: tuple[int, ...], key: tuple[Value, ...]) -> Lines | None:
+        """The key encoded; None if it holds a value that no row holds."""
+        words: Lines = np.empty((1, len(columns)), dtype=np.int64)
+        dictionary = self.backend.dictionary
+        for at, (column, value) in enumerate(zip(columns, key, strict=True)):
+            kind = self.kinds[column]
+            if kind in _ON_ITS_OWN:
+                words[0, at] = dictionary.encode(value, kind)
+            elif value in dictionary.numbers:
+                words[0, at] = dictionary.numbers[value]
+            else:
+                return None
+        return words
+
+
+class LiveState:
+    """All relations of a session. What it gives is true until the session's next epoch."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.program = session.program
+        self.tables: dict[str, Table] = {}
+        self._live: dict[str, LiveTable] = {}
+        self._base = frozenset(session.program.base_relations)
+        for name in session.program.relations.keys() & session.backend.tables.keys():
+            self.tables[name] = self._live[name] = LiveTable(session.backend, name)
+
+    def holds(self, relation: str, row: Tuple) -> bool:
+        return self._live[relation].row(row) >= 0
+
+    def is_external(self, relation: str, row: Tuple) -> bool:
+        if relation not in self._base:
+            return False
+        table = self._live[relation]
+        found = table.row(row)
+        return found >= 0 and bool(table.table.flags(_one(found))[0] & EXTERNAL)
+
+    def rank(self, relation: str, row: Tuple) -> int:
+        """The rank of a row that is there."""
+        table = self._live[relation]
+        return int(table.table.ranks(_one(table.row(row)))[0])
+
+    def forget(self) -> None:
+        """Forgets where rows are: they may have moved."""
+        for table in self._live.values():
+            table.numbers.clear()
+
+
+def _one(row: int) -> Ids:
+    return np.array([row], dtype=np.int32)

@@ -1,0 +1,83 @@
+"""Facts, rules and proofs as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from whence.lang.program import Program
+from whence.lang.types import Value, Variant
+from whence.provenance.graph import Absence, Aggregated, Derivation, Fact, Wildcard
+
+_ESCAPES = str.maketrans({"\n": "\\n", "\r": "\\r", "\t": "\\t", '"': '\\"', "\\": "\\\\"})
+
+
+def show_value(value: Value | Wildcard) -> str:
+    """As it is written in a program.
+
+    >>> show_value((1, "a", None))
+    '[1, "a", nil]'
+    """
+    match value:
+        case None:
+            return "nil"
+        case str():
+            return f'"{value.translate(_ESCAPES)}"'
+        case Variant(branch=branch, args=args):
+            return f"${branch}({_listed(args)})" if args else f"${branch}"
+        case tuple():
+            return f"[{_listed(value)}]"
+        case _:
+            return repr(value)
+
+
+def show_fact(fact: Fact | Absence) -> str:
+    """
+    >>> show_fact(Fact("link", ("a", 2)))
+    'link("a", 2)'
+    """
+    relation, values = fact
+    return f"{relation}({_listed(values)})"
+
+
+def _listed(values: Iterable[Value | Wildcard]) -> str:
+    return ", ".join(show_value(value) for value in values)
+
+
+@dataclass(frozen=True, slots=True)
+class RuleText:
+    """A rule as the user wrote it, and where."""
+
+    name: str
+    file: str
+    line: int
+    text: str
+
+
+def rule_texts(program: Program, names: Iterable[str]) -> list[RuleText]:
+    """The rules of these names, in the order of the program."""
+    wanted = set(names)
+    return [
+        RuleText(rule.name, place.file.name, place.line, " ".join(source.split()).removeprefix(f"{rule.name}: "))
+        for rule in program.rules
+        if rule.name in wanted
+        for place in [program.source.place(rule.span)]
+        for source in [program.source.text[rule.span.start : rule.span.end]]
+    ]
+
+
+def show_rules(program: Program, names: Iterable[str]) -> Iterator[str]:
+    """A line for each rule, in columns."""
+    rules = rule_texts(program, names)
+    places = [f"{rule.file}:{rule.line}" for rule in rules]
+    for rule, place in zip(rules, places, strict=True):
+        width = max(len(each.name) for each in rules)
+        yield f"{rule.name:<{width}}  {place:<{max(map(len, places))}}  {rule.text}"
+
+
+def absences(firing: Derivation) -> list[str]:
+    return [f"no {show_fact(each)}" for each in firing.absent]
+
+
+def show_aggregate(aggregated: Aggregated) -> str:
+    return f"{aggregated.op} = {show_value(aggregated.value)}"

@@ -1,0 +1,68 @@
+"""What would change if base facts went or came; which of them most depends on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+from whence.lang.program import Program
+from whence.provenance.derive import CannotExplain
+from whence.provenance.graph import Fact
+from whence.provenance.live import LiveState
+from whence.provenance.show import show_fact
+from whence.session import Changes, Session, Update
+
+
+class Dependence(NamedTuple):
+    """A base fact and the view facts that would go with it."""
+
+    fact: Fact
+    lost: int
+
+
+def whatif(session: Session, *, without: Iterable[Fact] = (), given: Iterable[Fact] = ()) -> Changes:
+    """The exact changes if base facts went (`without`) or came (`given`). The session stays as it is.
+
+    >>> from whence import Session, load
+    >>> session = Session(load("reach(x, y) :- link(x, y). reach(x, z) :- reach(x, y), link(y, z)."
+    ...                        ".decl link(x:symbol, y:symbol) .input link .output reach"),
+    ...                   facts={"link": [("a", "b"), ("b", "c")]})
+    >>> whatif(session, without=[Fact("link", ("b", "c"))]).deleted["reach"]
+    [('b', 'c'), ('a', 'c')]
+    """
+    gone, come = list(without), list(given)
+    state = LiveState(session)
+    for fact in gone:
+        if not state.is_external(*fact):
+            raise CannotExplain(f"{show_fact(fact)} is not among the base facts that were put in, so it cannot go")
+    for fact in come:
+        if state.is_external(*fact):
+            raise CannotExplain(f"{show_fact(fact)} is there already")
+    return session.trial([Update("-", *fact) for fact in gone] + [Update("+", *fact) for fact in come])
+
+
+def views_of(program: Program) -> tuple[str, ...]:
+    """The relations that users look at: those with `.output`, or all derived ones."""
+    base = set(program.base_relations)
+    shown = tuple(dict.fromkeys(each.relation for each in program.transfers_of("output")))
+    return shown or tuple(name for name in program.relations if name not in base)
+
+
+def rank_dependence(
+    session: Session,
+    facts: Sequence[Fact] | None = None,
+    *,
+    on_fact: Callable[[int], None] = lambda _: None,
+) -> list[Dependence]:
+    """Base facts by how many facts of the views each alone keeps there, the most needed first."""
+    if facts is None:
+        state = LiveState(session)
+        rows = ((name, row) for name in session.program.base_relations for row in session.relation(name))
+        facts = [Fact(name, row) for name, row in rows if state.is_external(name, row)]
+    shown = [name for name in views_of(session.program) if name not in session.program.base_relations]
+    found = []
+    for at, fact in enumerate(facts):
+        on_fact(at)
+        deleted = session.trial([Update("-", *fact)]).deleted
+        found.append(Dependence(fact, sum(len(deleted.get(name, ())) for name in shown)))
+    return sorted(found, key=lambda each: (-each.lost, repr(each.fact)))

@@ -1,0 +1,76 @@
+"""Why a fact holds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from whence.lang.types import Tuple
+from whence.provenance.derive import CannotExplain, Deriver
+from whence.provenance.expand import Bounds, derivation_graph
+from whence.provenance.graph import DerivationGraph, Fact
+from whence.provenance.proofs import Proof, smallest_proof, smallest_proofs
+from whence.provenance.show import show_fact
+from whence.provenance.tree import show_proofs
+from whence.session import Session
+
+
+@dataclass(frozen=True)
+class Why:
+    """Proofs, smallest first. `is_certain` tells whether it is known that none is smaller than the first."""
+
+    session: Session
+    proofs: tuple[Proof, ...]
+    is_certain: bool
+
+    @property
+    def proof(self) -> Proof:
+        return self.proofs[0]
+
+    def __str__(self) -> str:
+        return show_proofs(self.proofs, self.session.program)
+
+
+def why(
+    session: Session,
+    relation: str,
+    row: Tuple,
+    *,
+    number: int = 1,
+    bounds: Bounds = Bounds(),  # noqa: B008 - immutable
+) -> Why:
+    """The smallest proof of a fact, or the `number` smallest distinct ones. Raises CannotExplain if it does not hold.
+
+    >>> from whence import Session, load
+    >>> session = Session(load("reach(x, y) :- link(x, y). reach(x, z) :- reach(x, y), link(y, z)."
+    ...                        ".decl link(x:symbol, y:symbol) .input link .output reach"),
+    ...                   facts={"link": [("a", "b"), ("b", "c")]})
+    >>> print(why(session, "reach", ("a", "c")))
+    reach("a", "c")  by reach#2
+    ├─ reach("a", "b")  by reach#1
+    │  └─ link("a", "b")
+    └─ link("b", "c")
+    <BLANKLINE>
+    reach#1  <program>:1  reach(x, y) :- link(x, y).
+    reach#2  <program>:1  reach(x, z) :- reach(x, y), link(y, z).
+    """
+    fact = Fact(relation, row)
+    deriver = Deriver(session)
+    if number == 1:
+        proof, is_certain = smallest_proof(deriver, fact, bounds)
+        return Why(session, (proof,), is_certain)
+    graph = derivation_graph(deriver, [fact], bounds)
+    found = smallest_proofs(graph, fact, number)
+    if not found:
+        raise CannotExplain(f"no proof of {show_fact(fact)} was found within the bounds")
+    return Why(session, tuple(found), graph.cut is None)
+
+
+def graph_of(
+    session: Session,
+    relation: str,
+    row: Tuple,
+    *,
+    bounds: Bounds = Bounds(),  # noqa: B008 - immutable
+) -> DerivationGraph:
+    """Everything that a fact can be derived from."""
+    return derivation_graph(session, [Fact(relation, row)], bounds)

@@ -1,0 +1,171 @@
+"""Positive Boolean annotations as binary decision diagrams: canonical, so that absorption happens by itself.
+
+A diagram asks for variables in a fixed order of *levels*. Which order decides how large diagrams get, and nothing else: a token
+is given a level when it is placed, between those of its neighbours, and all levels are dealt out anew when there is no room.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right, insort
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import Generic, TypeVar
+
+from biodivine_aeon import Bdd, BddPointer, BddVariableSet
+
+from whence.semiring.algebra import NotInThisSemiring, Properties, Semiring
+from whence.semiring.tokens import show_token
+from whence.semiring.witnesses import Witnesses, minimal
+
+Token = TypeVar("Token", bound=Hashable)
+T = TypeVar("T")
+# The library numbers variables with 16 bits.
+MOST_VARIABLES = 65_000
+
+
+class Diagrams(Semiring[Bdd], Generic[Token]):
+    """The lattice of positive Boolean functions of the tokens that have been placed.
+
+    >>> diagrams = Diagrams(["p", "q", "r"])
+    >>> p, q = diagrams.literal("p"), diagrams.literal("q")
+    >>> diagrams.plus(p, diagrams.times(p, q)) == p
+    True
+    """
+
+    name = "bdd"
+    properties = Properties(idempotent=True, absorptive=True, lattice=True, positive=True, continuous=True, stable=True)
+
+    def __init__(self, order: Sequence[Token] = ()) -> None:
+        self.capacity = 0
+        self.levels: dict[Token, int] = {}
+        self.tokens: dict[int, Token] = {}
+        self.deal_out(order, [])
+
+    def plus(self, left: Bdd, right: Bdd, /) -> Bdd:
+        return left.l_or(right)
+
+    def times(self, left: Bdd, right: Bdd, /) -> Bdd:
+        return left.l_and(right)
+
+    def leq(self, left: Bdd, right: Bdd, /) -> bool:
+        return left.l_and_not(right).is_false()
+
+    def contains(self, value: object, /) -> bool:
+        return isinstance(value, Bdd)
+
+    def literal(self, token: Token) -> Bdd:
+        return self._set.mk_literal(self._variables[self.levels[token]], True)
+
+    def format(self, value: Bdd, /) -> str:
+        words = sorted(" & ".join(sorted(map(show_token, each))) or "true" for each in self.witnesses(value))
+        return " | ".join(words) or "false"
+
+    # -- questions
+
+    def support(self, value: Bdd) -> list[Token]:
+        """The tokens that matter to a value."""
+        return [self.tokens[self._numbers[each]] for each in value.support_set()]
+
+    def size(self, value: Bdd) -> int:
+        """The nodes of a diagram that ask for a variable."""
+        return max(0, value.node_count() - 2)
+
+    def witnesses(self, value: Bdd) -> Witnesses:
+        """The smallest sets of tokens that are enough."""
+        enough: Witnesses = frozenset((frozenset(),))
+
+        def either(token: Token, low: Witnesses, high: Witnesses) -> Witnesses:
+            return minimal(low | {each | {token} for each in high})
+
+        return self._fold(value, enough, frozenset(), either, self.tokens)
+
+    def probability(self, value: Bdd, odds: Mapping[Token, float]) -> float:
+        """How likely the function is true if each token is there independently, with these odds."""
+
+        def weigh(token: Token, low: float, high: float) -> float:
+            return odds[token] * high + (1 - odds[token]) * low
+
+        return self._fold(value, 1.0, 0.0, weigh, self.tokens)
+
+    def _fold(
+        self, value: Bdd, true: T, false: T, combine: Callable[[Token, T, T], T], tokens: Mapping[int, Token]
+    ) -> T:
+        """Bottom up: what each node is, given its token and what it is without and with it."""
+        found: dict[BddPointer, T] = {}
+        for pointer in value.pointers():
+            variable = value.node_variable(pointer)
+            if variable is None:
+                found[pointer] = true if pointer.is_one() else false
+            else:
+                low, high = value.node_links(pointer)
+                found[pointer] = combine(tokens[self._numbers[variable]], found[low], found[high])
+        return found[value.root()]
+
+    def restrict(self, value: Bdd, gone: Iterable[Token]) -> Bdd:
+        """What remains when some tokens go."""
+        return value.r_restrict({self._variables[self.levels[token]]: False for token in gone})
+
+    # -- order
+
+    def place(self, order: Sequence[Token]) -> bool:
+        """Gives tokens that have no level one between those of the tokens around them; whether there was room for all."""
+        taken = sorted(self.tokens)
+        at = 0
+        while at < len(order):
+            if order[at] in self.levels:
+                at += 1
+                continue
+            end = at
+            while end < len(order) and order[end] not in self.levels:
+                end += 1
+            below = self.levels[order[at - 1]] if at else -1
+            following = bisect_right(taken, below)
+            above = taken[following] if following < len(taken) else self.capacity
+            room = above - below - 1
+            if room < end - at:
+                return False
+            for number, token in enumerate(order[at:end], 1):
+                level = below + number * (room + 1) // (end - at + 1)
+                self.levels[token], self.tokens[level] = level, token
+                insort(taken, level)
+            at = end
+        return True
+
+    def forget(self, tokens: Iterable[Token]) -> None:
+        """Frees the levels of tokens that no value depends on any more."""
+        for token in tokens:
+            del self.tokens[self.levels.pop(token)]
+
+    def deal_out(self, order: Sequence[Token], values: Sequence[Bdd]) -> list[Bdd]:
+        """New levels for all tokens, in this order, and the values as they are with them."""
+        if len(order) > MOST_VARIABLES:
+            raise NotInThisSemiring(
+                f"{len(order)} tokens are more than the {MOST_VARIABLES} that diagrams can tell apart"
+            )
+        if 2 * len(order) >= self.capacity:
+            self._make_room(min(max(8 * len(order), 256), MOST_VARIABLES))
+        before = self.tokens
+        self.levels, self.tokens = {}, {}
+        self.place(order)
+        return [self._moved(value, before) for value in values]
+
+    def _make_room(self, capacity: int) -> None:
+        self.capacity = capacity
+        self._set = BddVariableSet(capacity)
+        self._variables = self._set.variable_ids()
+        self._numbers = {each: at for at, each in enumerate(self._variables)}
+        self.zero, self.one = self._set.mk_false(), self._set.mk_true()
+
+    def _moved(self, value: Bdd, before: Mapping[int, Token]) -> Bdd:
+        # A positive function that is true without a token is true with it.
+        def rebuild(token: Token, low: Bdd, high: Bdd) -> Bdd:
+            return low.l_or(self.literal(token).l_and(high))
+
+        return self._fold(value, self.one, self.zero, rebuild, before)
+
+    # -- to keep and to send
+
+    def dump(self, value: Bdd) -> bytes:
+        return bytes(value.data_bytes())
+
+    def load(self, data: bytes) -> Bdd:
+        return Bdd(self._set, data)

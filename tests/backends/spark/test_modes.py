@@ -1,0 +1,136 @@
+"""The ways to run a recursion: same answers, and a reason for the one chosen."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.sql import SparkSession
+from tests.backends.spark.compare import assert_same, frames
+
+from whence import load
+from whence.lang.types import Tuple
+from whence.reference import Limits
+from whence.spark import Mode, ModeError, evaluate
+
+CLOSURE = load(
+    ".decl link(x:number, y:number) .input link\n.decl reach(x:number, y:number) .output reach\n"
+    "reach(x, y) :- link(x, y).\nreach(x, z) :- reach(x, y), link(y, z)."
+)
+NONLINEAR = load(
+    ".decl link(x:number, y:number) .input link\n.decl reach(x:number, y:number) .output reach\n"
+    "reach(x, y) :- link(x, y).\nreach(x, z) :- reach(x, y), reach(y, z)."
+)
+SHORTEST = load(
+    ".decl link(x:number, y:number) .input link\n.decl hops(x:number, n:number) .output hops\n"
+    "hops(0, 0).\nhops(y, n) :- link(_, y), n = min m + 1 : { hops(x, m), link(x, y) }."
+)
+MUTUAL = load(
+    """.decl link(x:symbol, y:symbol) .input link
+    .decl even(x:symbol, y:symbol) .output even
+    .decl odd(y:symbol, x:symbol) .output odd
+    .decl blocked(x:symbol) .input blocked
+    odd(y, x) :- link(x, y).
+    even(x, z) :- odd(y, x), link(y, z), !blocked(z), !blocked(x).
+    odd(z, x) :- even(x, y), link(y, z).
+    .decl lonely(x:symbol, n:number) .output lonely
+    lonely(x, n) :- link(x, _), n = count : { even(x, _) }, !odd(x, x).
+    """
+)
+LINKS: list[Tuple] = [(at, (at * 7 + 3) % 23) for at in range(20)] + [(at, at + 1) for at in range(15)]
+
+
+@pytest.mark.parametrize("mode", Mode)
+def test_closure_is_the_same_in_every_mode(spark: SparkSession, mode: Mode) -> None:
+    views = assert_same(spark, CLOSURE, {"link": LINKS}, mode=mode)
+    assert mode in (Mode.AUTO, views.choices[-1].mode)
+
+
+@pytest.mark.parametrize("mode", Mode)
+def test_mutual_recursion_with_negation_and_readers_is_the_same_in_every_mode(spark: SparkSession, mode: Mode) -> None:
+    letters = [(chr(97 + one), chr(97 + other)) for one, other in LINKS]  # type: ignore[operator]
+    assert_same(spark, MUTUAL, {"link": letters, "blocked": [("c",), ("k",)]}, mode=mode)
+
+
+@pytest.mark.parametrize("mode", [Mode.IN_TASK, Mode.SHUFFLED])
+def test_nonlinear_closure(spark: SparkSession, mode: Mode) -> None:
+    assert_same(spark, NONLINEAR, {"link": LINKS}, mode=mode)
+
+
+def test_a_mode_that_is_not_possible_says_why(spark: SparkSession) -> None:
+    with pytest.raises(ModeError, match="reach: rule reach#2 does not hand x from reach to its head"):
+        evaluate(NONLINEAR, frames(spark, NONLINEAR, {"link": LINKS}), mode="decomposed")
+    with pytest.raises(ModeError, match="hops: aggregates inside recursion"):
+        evaluate(SHORTEST, frames(spark, SHORTEST, {"link": LINKS}), mode="shuffled")
+    with pytest.raises(ModeError, match="there is no mode fast; there are auto, in-task, decomposed, shuffled"):
+        evaluate(CLOSURE, {}, spark=spark, mode="fast")
+
+
+def test_the_planner_goes_by_size_and_shape(spark: SparkSession) -> None:
+    small = frames(spark, CLOSURE, {"link": LINKS})
+    large = {"link": spark.range(5000).selectExpr("id as x", "id + 1 as y")}
+    assert evaluate(CLOSURE, small).explain() == (
+        "link, reach: in-task: the whole program, because its input is small enough for one task"
+    )
+    assert evaluate(CLOSURE, large).explain() == (
+        "reach: decomposed: 2 parts by reach.x; every part gets all of link\n"
+        "  rule reach#2 carries x from reach.x to reach.x"
+    )
+    assert evaluate(NONLINEAR, large).choices[-1].mode == Mode.IN_TASK
+    chain = {"link": spark.range(10).selectExpr("id as x", "id + 1 as y", "repeat('x', 100000) as s").drop("s")}
+    views = evaluate(NONLINEAR, chain, task_limit=100, mode="auto")
+    assert views["reach"].count() == 55
+
+
+def test_too_large_for_a_task_is_shuffled(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("whence.backends.spark.evaluate.SMALL", -1)
+    monkeypatch.setattr("whence.backends.spark.choose.SMALL", -1)
+    views = assert_same(spark, NONLINEAR, {"link": LINKS}, task_limit=10)
+    assert views.choices[-1].mode == Mode.SHUFFLED
+    assert "is too large for one task, and rule reach#2 does not hand x" in views.explain()
+
+
+def test_recursion_through_aggregates_runs_in_one_task(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("whence.backends.spark.evaluate.SMALL", -1)
+    views = assert_same(spark, SHORTEST, {"link": LINKS})
+    assert views.explain() == "hops: in-task: in one task, because aggregates inside recursion"
+
+
+@pytest.mark.parametrize("mode", [Mode.IN_TASK, Mode.SHUFFLED])
+def test_what_does_not_end_is_stopped(spark: SparkSession, mode: Mode) -> None:
+    program = load(".decl n(x:number) .output n\nn(0). n(x + 1) :- n(x).")
+    with pytest.raises(Exception, match="stopped after 3 rounds"):
+        evaluate(program, {}, spark=spark, mode=mode, limits=Limits(max_rounds=3))["n"].collect()
+
+
+def test_relations_without_columns_and_without_rows(spark: SparkSession) -> None:
+    program = load(
+        ".decl on() .input on\n.decl off() .output off\n.decl yes() .output yes\n.decl e(x:number) .input e\n"
+        "off() :- !on().\nyes() :- on(), !e(_).\n"
+    )
+    views = evaluate(program, {"on": spark.range(3)})
+    assert (views["off"].count(), views["yes"].count()) == (0, 1)
+    assert evaluate(program, {}, spark=spark)["off"].columns == ["holds"]
+    assert evaluate(program, {}, spark=spark)["off"].count() == 1
+
+
+def test_shuffle_partitions_are_as_before(spark: SparkSession) -> None:
+    before = spark.conf.get("spark.sql.shuffle.partitions")
+    evaluate(CLOSURE, frames(spark, CLOSURE, {"link": LINKS[:4]}), mode="shuffled")
+    assert spark.conf.get("spark.sql.shuffle.partitions") == before
+
+
+def test_groups_asked_for_by_their_own_rows_are_grouped_directly(spark: SparkSession) -> None:
+    program = load(
+        """.decl sale(c:number, i:number, a:number) .input sale
+        .decl total(c:number, n:number) .output total
+        total(c, n) :- sale(c, _, _), n = sum a : { sale(c, i, a) }.
+        .decl pairs(c:number, a:number, n:number) .output pairs
+        pairs(c, a, n) :- sale(c, _, a), n = count : { sale(c, _, a) }, n > 1.
+        .decl some(c:number, n:number) .output some
+        some(c, n) :- sale(c, _, _), n = count : { sale(c, _, 5) }.
+        .decl same(c:number, n:number) .output same
+        same(c, n) :- sale(c, _, _), n = count : { sale(c, x, x) }.
+        """
+    )
+    rows: list[Tuple] = [(1, 1, 5), (1, 2, 5), (2, 3, 3), (2, 4, 5), (3, 3, 3)]
+    views = assert_same(spark, program, {"sale": rows})
+    assert "Join" not in views["total"]._jdf.queryExecution().optimizedPlan().toString()

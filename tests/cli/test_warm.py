@@ -1,0 +1,69 @@
+import subprocess
+import sys
+from collections.abc import Callable
+
+from click.testing import Result
+
+from whence.backends.local.compiling import compile_all
+from whence.backends.local.memory import KERNELS
+
+Whence = Callable[..., Result]
+
+
+def test_all_loops_are_there_after_warming(whence: Whence) -> None:
+    assert whence("warm").exit_code == 0
+    again = whence("warm")
+    assert again.exit_code == 0
+    assert again.stdout.startswith("compiled 0 loops in ")
+    assert again.stdout.endswith(f" s; {len(KERNELS)} were there\n")
+
+
+def test_the_loops_are_called_with_the_types_they_are_compiled_for() -> None:
+    """Otherwise `whence warm` would compile in vain."""
+    code = """
+import whence
+from whence.backends.local.compiling import compile_all
+from whence.backends.local.memory import KERNELS
+list(compile_all())
+session = whence.Session(whence.load('''
+    .decl e(x: number, y: number) .input e
+    .decl big(x: number) .output big
+    p(x, y) :- e(x, y).
+    p(x, z) :- p(x, y), p(y, z), x != z + 1.
+    q(x) :- e(x, x), !p(x, 3).
+    n(x, c) :- e(x, _), c = count : { p(x, _) }.
+    t(cat(to_string(x), "!")) :- p(x, _).
+    big(x * 1000000000000) :- q(x).
+'''))
+edges = [("e", (at, (at * 7) % 50)) for at in range(50)]
+session.apply([("+", *each) for each in edges])
+session.apply([("-", *each) for each in edges[::2]])
+session.apply([("+", *each) for each in edges[::2]])
+list(session.relation("big"))
+assert all(len(dispatcher.signatures) == 1 for dispatcher, _ in KERNELS.values()), [
+    (name, dispatcher.signatures) for name, (dispatcher, _) in KERNELS.items() if len(dispatcher.signatures) > 1
+]
+print("fine")
+"""
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (ran.stdout, ran.stderr) == ("fine\n", "")
+
+
+def test_compiling_is_announced_once() -> None:
+    code = """
+from whence.backends.local.compiling import on_first_compilation
+told = []
+on_first_compilation(lambda: told.append(1))
+import numba
+numba.njit(lambda x: x + 1)(1)
+numba.njit(lambda x: x + 2)(1)
+print(told)
+"""
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout == "[1]\n"
+
+
+def test_warming_says_what_each_loop_took() -> None:
+    done = list(compile_all())
+    assert [name for name, _, _ in done] == list(KERNELS)
+    assert not any(was_compiled for _, _, was_compiled in done)

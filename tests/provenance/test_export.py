@@ -1,0 +1,67 @@
+"""Graphs for other programs: complete, well formed, and read back by what they are for."""
+
+from __future__ import annotations
+
+import json
+import re
+from itertools import combinations
+from xml.etree import ElementTree as ET
+
+import pytest
+from prov.model import ProvActivity, ProvDocument, ProvEntity
+
+from whence import Session, load
+from whence.provenance import Bounds, Fact, derivation_graph
+from whence.provenance.export import to_dot, to_html, to_prov, to_svg
+from whence.provenance.layout import lay_out
+
+PROGRAM = load(
+    ".decl link(x:symbol, y:symbol) .input link\nreach(x, y) :- link(x, y).\nreach(x, z) :- reach(x, y), link(y, z)."
+    " .output reach"
+)
+LINKS = [("a", "b"), ("b", "c"), ("c", "a"), ("c", '<"&>'), ("a", "c")]
+ROOT = Fact("reach", ("a", '<"&>'))
+
+
+@pytest.fixture(scope="module")
+def graph():
+    return derivation_graph(Session(PROGRAM, facts={"link": LINKS}), [ROOT])
+
+
+def firings(graph) -> int:
+    return sum(len(each) for each in graph.derivations.values())
+
+
+def test_svg_has_a_box_for_every_fact_and_firing(graph) -> None:
+    tree = ET.fromstring(to_svg(graph, PROGRAM))
+    texts = [each.text for each in tree.iter("{http://www.w3.org/2000/svg}text")]
+    assert len(texts) == len(graph.facts) + firings(graph)
+    assert 'reach("a", "<\\"&>")' in texts
+
+
+def test_nothing_overlaps_in_a_layout(graph) -> None:
+    for one, other in combinations(lay_out(graph).nodes, 2):
+        apart = abs(one.x - other.x) >= (one.width + other.width) / 2
+        assert apart or abs(one.y - other.y) >= (one.height + other.height) / 2
+
+
+def test_dot_has_an_edge_for_every_use(graph) -> None:
+    text = to_dot(graph, PROGRAM)
+    uses = sum(1 + len(set(each.premises)) for listed in graph.derivations.values() for each in listed)
+    assert len(re.findall(r"^  n\d+ -> n\d+;$", text, re.MULTILINE)) == uses
+
+
+def test_html_stands_alone_and_says_what_was_cut() -> None:
+    session = Session(PROGRAM, facts={"link": LINKS})
+    page = to_html(derivation_graph(session, [ROOT], Bounds(depth=1)), PROGRAM)
+    assert "Cut off at depth 1" in page
+    assert not re.search(r'(?:src|href)="', page)
+
+
+def test_prov_reads_back(graph) -> None:
+    document = ProvDocument.deserialize(content=to_prov(graph, PROGRAM), format="json")
+    assert len(list(document.get_records(ProvActivity))) == firings(graph)
+    labels = {str(each.label) for each in document.get_records(ProvEntity)}
+    assert {'link("a", "b")', 'reach("a", "<\\"&>")'} <= labels
+    derived = json.loads(to_prov(graph, PROGRAM))["wasDerivedFrom"]
+    assert len(derived) == sum(len(set(each.premises)) for listed in graph.derivations.values() for each in listed)

@@ -1,0 +1,135 @@
+"""Every fact of every view has a proof that the checker accepts, and its height is the least there is."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from tests.properties.programs import Run, runs
+from tests.provenance.sessions import SOME, base_of, derived_of, session_after
+
+from whence import Session, Update, load
+from whence.provenance.check import Checker, WrongProof
+from whence.provenance.derive import CannotExplain, Deriver
+from whence.provenance.expand import Bounds, derivation_graph
+from whence.provenance.graph import Fact
+from whence.provenance.proofs import Proof, smallest_proof, smallest_proofs
+
+CLOSURE = (
+    ".decl link(x:symbol, y:symbol) .input link .output reach\n"
+    "r1: reach(x, y) :- link(x, y).\nr2: reach(x, z) :- reach(x, y), link(y, z).\n"
+)
+
+
+def closure(*links: str) -> Session:
+    return Session(load(CLOSURE), facts={"link": [tuple(each) for each in links]})
+
+
+def naive_heights(graph, rounds: int = 1000) -> dict[Fact, int]:
+    """Least heights by repeated relaxation: slow and plain."""
+    heights = dict.fromkeys(graph.base, 0)
+    for _ in range(rounds):
+        before = dict(heights)
+        for fact, firings in graph.derivations.items():
+            for firing in firings:
+                if all(each in before for each in firing.premises):
+                    height = 1 + max((before[each] for each in firing.premises), default=0)
+                    heights[fact] = min(heights.get(fact, height), height)
+        if heights == before:
+            return heights
+    raise AssertionError("heights do not settle")
+
+
+@pytest.mark.filterwarnings("ignore::whence.reference.EvaluationWarning")
+@SOME
+@given(runs())
+def test_every_view_tuple_has_a_proof_that_checks_and_is_lowest(run: Run) -> None:
+    session = session_after(run)
+    checker = Checker(run.program, base_of(session))
+    deriver = Deriver(session)
+    for name in derived_of(session):
+        for row in sorted(session.relation(name))[:20]:
+            fact = Fact(name, row)
+            proof, is_certain = smallest_proof(deriver, fact)
+            checker.check(proof)
+            assert is_certain
+            assert proof.height == naive_heights(derivation_graph(deriver, [fact]))[fact]
+
+
+@pytest.mark.filterwarnings("ignore::whence.reference.EvaluationWarning")
+@SOME
+@given(runs())
+def test_next_proofs_check_are_distinct_and_grow(run: Run) -> None:
+    session = session_after(run)
+    checker = Checker(run.program, base_of(session))
+    for name in derived_of(session)[:2]:
+        for row in list(session.relation(name))[:3]:
+            found = smallest_proofs(derivation_graph(session, [Fact(name, row)]), Fact(name, row), 6)
+            for proof in found:
+                checker.check(proof)
+            assert len({shape(proof) for proof in found}) == len(found)
+            assert all(one.height <= other.height for one, other in pairwise(found))
+
+
+def shape(proof: Proof) -> tuple[object, ...]:
+    return (proof.fact, proof.firing, *(shape(each) for each in proof.premises))
+
+
+def test_a_proof_of_reachability_is_a_shortest_path() -> None:
+    session = closure("ab", "bc", "cd", "ad", "de", "ba")
+    proof, is_certain = smallest_proof(Deriver(session), Fact("reach", ("a", "e")))
+    assert (proof.height, is_certain) == (2, True)
+    assert [part.fact.tuple for part in proof if part.firing is None] == [("a", "d"), ("d", "e")]
+
+
+def test_the_next_proofs_are_the_other_paths() -> None:
+    session = closure("ab", "bd", "ac", "cd", "ad")
+    fact = Fact("reach", ("a", "d"))
+    found = smallest_proofs(derivation_graph(session, [fact]), fact, 10)
+    links = [{"".join(part.fact.tuple) for part in proof if part.firing is None} for proof in found]
+    assert links == [{"ad"}, {"ab", "bd"}, {"ac", "cd"}]
+
+
+def test_a_deeper_proof_after_updates_is_still_found_lowest() -> None:
+    """Ranks go by when a row came; the new link makes a shorter way that ranks do not tell of."""
+    session = closure("ab", "bc", "cd", "de")
+    session.apply([Update("+", "link", ("a", "d"))])
+    proof, is_certain = smallest_proof(Deriver(session), Fact("reach", ("a", "e")))
+    assert (proof.height, is_certain) == (2, True)
+
+
+def test_a_chain_longer_than_python_recurses() -> None:
+    program = load(".decl e(x:number, y:number) .input e r(x, y) :- e(x, y). r(x, z) :- r(x, y), e(y, z). .output r\n")
+    session = Session(program, facts={"e": list(pairwise(range(1500)))})
+    proof, _ = smallest_proof(Deriver(session), Fact("r", (0, 1499)))
+    assert proof.height == 1499
+    assert sum(1 for _ in proof) == 2 * 1499
+
+
+def test_bounds_say_what_was_cut_off() -> None:
+    session = closure("ab", "bc", "cd", "de")
+    fact = Fact("reach", ("a", "e"))
+    graph = derivation_graph(session, [fact], Bounds(depth=2))
+    assert graph.cut is not None
+    assert (graph.cut.reason, graph.cut.facts) == ("depth 2", {Fact("reach", ("a", "c"))})
+    graph = derivation_graph(session, [fact], Bounds(facts=3))
+    assert graph.cut is not None
+    assert graph.cut.reason == "3 facts"
+    assert derivation_graph(session, [fact]).cut is None
+
+
+def test_what_does_not_hold_is_refused() -> None:
+    with pytest.raises(CannotExplain, match=r'reach\("b", "a"\) does not hold'):
+        smallest_proof(Deriver(closure("ab")), Fact("reach", ("b", "a")))
+
+
+def test_the_checker_refuses_wrong_proofs() -> None:
+    session = closure("ab", "bc")
+    proof, _ = smallest_proof(Deriver(session), Fact("reach", ("a", "c")))
+    Checker(load(CLOSURE), {"link": [("a", "b"), ("b", "c")]}).check(proof)
+    with pytest.raises(WrongProof, match=r'link\("b", "c"\) is no base fact'):
+        Checker(load(CLOSURE), {"link": [("a", "b")]}).check(proof)
+    swapped = Proof(proof.fact, proof.firing, tuple(reversed(proof.premises)), proof.height)
+    with pytest.raises(WrongProof, match="premises and proofs differ"):
+        Checker(load(CLOSURE), {"link": [("a", "b"), ("b", "c")]}).check(swapped)

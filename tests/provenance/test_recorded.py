@@ -1,0 +1,64 @@
+"""Recorded derivations are those found on demand, after every epoch."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from tests.properties.programs import Run, runs
+from tests.provenance.sessions import SOME, derived_of, session_after
+
+from whence import Session, load
+from whence.provenance.derive import Deriver
+from whence.provenance.graph import Fact
+from whence.provenance.proofs import smallest_proof
+from whence.provenance.recorded import recorded_derivations
+
+
+@pytest.mark.filterwarnings("ignore::whence.reference.EvaluationWarning")
+@SOME
+@given(runs())
+def test_records_are_the_derivations_found_backwards(run: Run) -> None:
+    plain = session_after(run)
+    native = [name for stratum in plain.plan.strata if stratum.native for name in stratum.relations]
+    chosen = [name for name in derived_of(plain) if name in native]
+    session = Session(run.program, record=chosen)
+    for epoch in run.epochs:
+        session.apply(epoch)
+    assert session.views() == plain.views()
+    deriver = Deriver(plain)
+    for name in chosen:
+        found = {
+            (firing.rule, firing.head, firing.body)
+            for row in plain.relation(name)
+            for firing in deriver.derivations(Fact(name, row))
+        }
+        recorded = [
+            (firing.rule, firing.head, firing.body)
+            for rule in run.program.rules_for(name)
+            if not rule.is_fact
+            for firing in recorded_derivations(session, rule.name)
+        ]
+        assert set(recorded) == found
+
+
+def test_heads_of_one_statement_share_a_table() -> None:
+    text = ".decl e(x:number, y:number) .input e\na(x), b(y) :- e(x, y).\n.output a\n.output b"
+    session = Session(load(text), facts={"e": [(1, 2)]}, record=["a", "b"])
+    assert len({each.relation for each in session.recordings.values()}) == 1
+    heads = {firing.head for rule in session.recordings for firing in recorded_derivations(session, rule)}
+    assert heads == {Fact("a", (1,)), Fact("b", (2,))}
+
+
+def test_proofs_of_recorded_relations_are_still_smallest() -> None:
+    text = ".decl e(x:number, y:number) .input e\nr(x, y) :- e(x, y). r(x, z) :- r(x, y), e(y, z). .output r"
+    session = Session(load(text), facts={"e": [(0, 1), (1, 2), (2, 3), (0, 2)]}, record=["r"])
+    proof, is_certain = smallest_proof(Deriver(session), Fact("r", (0, 3)))
+    assert (proof.height, is_certain) == (2, True)
+
+
+def test_what_cannot_be_recorded_is_refused_with_the_reason() -> None:
+    text = ".decl e(x:number, y:number) .input e\n.decl q(x:number, y:number) eqrel\nq(x, y) :- e(x, y). .output q"
+    with pytest.raises(ValueError, match="q cannot be recorded: q is an eqrel"):
+        Session(load(text), record=["q"])
+    with pytest.raises(ValueError, match="no relation nobody"):
+        Session(load(text), record=["nobody"])
