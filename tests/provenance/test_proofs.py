@@ -163,3 +163,11 @@ def test_numbers_of_autoinc_are_refused_by_name() -> None:
     session = Session(load(text), facts={"e": [(7,)]})
     with pytest.raises(CannotExplain, match=r"rule numbered has autoinc\(\)"):
         smallest_proof(Deriver(session), Fact("id", next(iter(session.relation("id")))))
+
+
+def test_what_the_session_cannot_hold_is_refused() -> None:
+    deriver = Deriver(closure("ab"))
+    with pytest.raises(ValueError, match="holds no relation rech; it holds link, reach"):
+        smallest_proof(deriver, Fact("rech", ("a", "b")))
+    with pytest.raises(ValueError, match="reach has 2 columns, not 1"):
+        smallest_proof(deriver, Fact("reach", ("a",)))

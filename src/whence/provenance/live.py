@@ -77,7 +77,13 @@ class LiveState:
             self.tables[name] = self._live[name] = LiveTable(session.backend, name)
 
     def holds(self, relation: str, row: Tuple) -> bool:
-        return self._live[relation].row(row) >= 0
+        """Raises ValueError if there can be no such row."""
+        table = self._live.get(relation)
+        if table is None:
+            raise ValueError(f"the session holds no relation {relation}; it holds {', '.join(sorted(self._live))}")
+        if len(row) != table.table.arity:
+            raise ValueError(f"{relation} has {table.table.arity} columns, not {len(row)}")
+        return table.row(row) >= 0
 
     def is_external(self, relation: str, row: Tuple) -> bool:
         if relation not in self._base:
