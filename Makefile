@@ -76,7 +76,7 @@ $(BENCH)/.stamp: requirements-bench.lock pyproject.toml
 	touch $@
 
 .PHONY: bench
-bench: $(BENCH)/.stamp  ## measure against DuckDB, Nemo, clingo, Pathway and Spark; tables and plots go to bench/results
+bench: $(BENCH)/.stamp java  ## measure against DuckDB, Nemo, clingo, Pathway and Spark; tables and plots go to bench/results
 	for suite in load_rules evaluation updates why spark_batch spark_stream; do $(BENCH)/bin/python bench/$$suite.py; done
 
 .PHONY: format

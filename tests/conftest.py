@@ -1,22 +1,59 @@
+"""One Spark session for all tests: two cores, few partitions, no web page, nothing left behind."""
+
+import os
+import sys
+import warnings
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from hypothesis import settings
 from pyspark.sql import SparkSession
 
-from whence.pipeline.spark_session import start_spark
+from whence.backends.spark.session import QUIET
 
-# How long an example takes says more about what else the machine does than about the code.
+# How long something takes says more about what else the machine does than about the code.
 settings.register_profile("whence", deadline=None)
 settings.load_profile("whence")
 
 
+@pytest.fixture(autouse=True)
+def no_progress(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("whence.cli.progress.PATIENCE", 600.0)
+
+
+# A session that lives for a minute and meets a few rows at a time is done before Java's best compiler has warmed up.
+JAVA = f"{QUIET} -XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+SETTINGS = {
+    "spark.driver.extraJavaOptions": JAVA,
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.streaming.noDataMicroBatches.enabled": "false",
+}
+
+
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """One for all tests: it takes seconds to start."""
-    log: Path = tmp_path_factory.mktemp("spark") / "spark.log"
-    session = start_spark("local[2]", log)
-    session.conf.set("spark.sql.shuffle.partitions", "2")
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.master("local[2]")
+    own = {**SETTINGS, "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse"))}
+    for key, value in own.items():
+        builder = builder.config(key, value)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)  # of the gateway to the JVM
+        session = builder.getOrCreate()
     yield session
     session.stop()
+
+
+@pytest.fixture
+def compiled(spark: SparkSession) -> Iterator[SparkSession]:
+    """The session as it is by default: expressions compiled, plans adapted as they run."""
+    keys = ("spark.sql.codegen.wholeStage", "spark.sql.adaptive.enabled")
+    for key in keys:
+        spark.conf.set(key, "true")
+    yield spark
+    for key in keys:
+        spark.conf.set(key, "false")

@@ -43,7 +43,9 @@ def main() -> None:
     def show(epoch: EpochReport) -> None:
         report.add(Outcome(epoch.epoch, stream[epoch.epoch - 1], changed.pop(epoch.epoch), epoch.seconds * 1000))
 
-    with running_spark("local[*]", options.out / "spark.log") as spark:
+    log = options.out / "spark.log"
+    report.console.print(f"Spark starts; its log is {log}.\n", soft_wrap=True)
+    with running_spark("local[*]", log) as spark:
         links = spark.readStream.schema(LINK).option("maxFilesPerTrigger", 1).json(str(options.out / "updates"))
         views = maintain(
             load_file(HERE / "program.dl"),
@@ -69,9 +71,15 @@ def write_updates(stream: list[Epoch], folder: Path) -> None:
         os.utime(path, (number, number))
 
 
+def _positive(text: str) -> int:
+    if not text.isdigit() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"{text} is not 1 or more")
+    return int(text)
+
+
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Views over a network whose links fail and are repaired.")
-    parser.add_argument("--epochs", type=int, default=30, help="how many epochs of failures and repairs")
+    parser.add_argument("--epochs", type=_positive, default=30, help="how many epochs of failures and repairs")
     parser.add_argument("--seed", type=int, default=1, help="decides the network and its failures")
     parser.add_argument("--out", type=Path, default=Path("build/network"), help="where updates, state and picture go")
     return parser.parse_args()

@@ -78,7 +78,7 @@ class Report:
         core, stubs = len(self.network.transit), len(self.network.stubs)
         self.console.print(
             f"A network of {len(self.network.nodes)} nodes and {len(self.network.links)} links: {core} transit nodes and {stubs} "
-            f"stubs (seed {seed}).\nViews: who reaches whom, and each pair's fastest, shortest and widest way.\n",
+            f"stubs (seed {seed}).\nViews: who reaches whom, and each pair's fastest, shortest and widest way.",
             soft_wrap=True,
         )
 

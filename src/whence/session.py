@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sized
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import NamedTuple, TypedDict
+from typing import TYPE_CHECKING, NamedTuple, TypedDict
 
 from whence.backends.local.arrays import Ids, Lines
 from whence.backends.local.backend import LocalBackend
 from whence.engine.dred import DredStratum
 from whence.engine.guard import Guard
-from whence.engine.maintain import Maintainer, Native, absorb
+from whence.engine.maintain import Maintainer, absorb
 from whence.engine.protocol import EXTERNAL
 from whence.engine.revise import revise
 from whence.engine.stats import Stats
@@ -26,11 +26,14 @@ from whence.plan.record import record_derivations
 from whence.reference import Limits
 from whence.view import View
 
+if TYPE_CHECKING:
+    from whence.engine.maintain import Native
+
 
 class Strategy(NamedTuple):
     """How views are kept up to date: how a program is planned, and how strata with delta plans are maintained."""
 
-    compile: Callable[[Program, Iterable[str] | None], Plan]
+    compile: Callable[[Program, Iterable[str] | None, Mapping[str, int]], Plan]
     native: Native[Ids, Lines, Ids]
 
 
@@ -147,7 +150,8 @@ class Session:
         if unknown := (self._wanted or frozenset()) - program.relations.keys():
             raise ValueError(f"there is no relation {min(unknown)}; there are {', '.join(program.relations)}")
         self._recorded = frozenset(record)
-        self.plan = self._compile(program, self._wanted)
+        sizes = {name: len(rows) for name, rows in (facts or {}).items() if isinstance(rows, Sized)}
+        self.plan = self._compile(program, self._wanted, sizes)
         self.program = program
         self.windows = Windows(program.relations)
         self._base = frozenset(program.base_relations)
@@ -296,7 +300,8 @@ class Session:
             outputs = {transfer.relation for transfer in program.transfers_of("output")}
             wanted |= outputs - self.program.relations.keys()
             kept = wanted & program.relations.keys() | base.difference(program.base_relations)
-        plan = self._compile(program, kept)
+        sizes = {name: len(table) for name, table in self._backend.tables.items()}
+        plan = self._compile(program, kept, sizes)
         stats = self._maintainer.stats.copy()
         changes = revise(self._maintainer, plan)
         self.program, self.plan, self._wanted = program, plan, wanted
@@ -307,10 +312,11 @@ class Session:
         self._backend.forget(name for name in tuple(self._backend.tables) if name not in plan.program.relations)
         return result
 
-    def _compile(self, program: Program, wanted: frozenset[str] | None) -> Plan:
-        planned, self.recordings = record_derivations(program, self._recorded)
-        plan = STRATEGIES[self.strategy].compile(planned, wanted)
+    def _compile(self, program: Program, wanted: frozenset[str] | None, sizes: Mapping[str, int]) -> Plan:
+        planned, recordings = record_derivations(program, self._recorded)
+        plan = STRATEGIES[self.strategy].compile(planned, wanted, sizes)
         _refuse_unrecordable(plan, self._recorded)
+        self.recordings = recordings
         return plan
 
     def stats(self) -> SessionStats:
@@ -320,16 +326,6 @@ class Session:
             "epochs": self.epoch + 1,
             "bytes": {name: table.nbytes for name, table in self._backend.tables.items()},
         }
-
-    @property
-    def rounds(self) -> int:
-        """The rounds of recursion so far."""
-        return self._maintainer.stats.rounds
-
-    @property
-    def nbytes(self) -> int:
-        """What the tables and their indexes take."""
-        return sum(table.nbytes for table in self._backend.tables.values())
 
     def relation(self, name: str) -> View:
         """The tuples of a relation, in no particular order: to iterate over, or as an Arrow table or a pandas DataFrame."""

@@ -99,11 +99,14 @@ def test_windows_and_lifetimes_have_no_effect_and_it_is_said(whence: Whence) -> 
     result = whence("eval", "path.dl", "-F", "facts", "-D", "out")
     assert result.exit_code == 0
     assert result.stderr == "".join(
-        f"path.dl:1:1: warning[W0905]: {directive} edge has no effect here: all facts are there at once\n"
-        "    1 | .decl edge(x: number, y: number)\n"
-        "        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^\n"
+        f"path.dl:{line}:1: warning[W0905]: {name} edge has no effect here: all facts are there at once\n"
+        f"    {line} | {directive}\n"
+        f"        {underline}\n"
         "  hint: it takes effect where updates are streamed\n"
-        for directive in (".window", ".lifetime")
+        for line, name, directive, underline in (
+            (8, ".window", ".window edge(time=1)", "^" * 20),
+            (9, ".lifetime", ".lifetime edge 2", "^" * 14),
+        )
     )
     assert Path("out/path.csv").read_text() == "1\t2\n1\t3\n2\t3\n"
 

@@ -480,3 +480,20 @@ def test_the_example_gives_its_expected_changes(whence: Whence) -> None:
             (links.add if record.op == "+" else links.discard)(record.tuple)
     views = reference.evaluate(load_file(program), {"link": links})
     assert total(written["changes.jsonl"].splitlines()) == {name: views[name] for name in ("reach", "hops")}
+
+
+@pytest.mark.parametrize("strategy", ["support", "dred", "recompute"])
+def test_every_strategy_gives_the_same_changes(whence: Whence, strategy: str) -> None:
+    write(update("+", "a", "b"), update("+", "b", "a"), COMMIT, update("-", "a", "b"))
+    result = whence("run", "reach.dl", "--updates", "updates.jsonl", "--quiet", "--strategy", strategy)
+    expected = [("+", pair) for pair in (["a", "a"], ["a", "b"], ["b", "a"], ["b", "b"])]
+    expected += [("-", pair) for pair in (["a", "a"], ["a", "b"], ["b", "b"])]
+    found = [json.loads(line) for line in result.stdout.splitlines()]
+    assert sorted((change["op"], change["tuple"]) for change in found) == expected
+
+
+def test_a_strategy_that_does_not_suit_the_program_is_refused(whence: Whence) -> None:
+    write(update("+", "a", "b"))
+    result = whence("run", "reach.dl", "--updates", "updates.jsonl", "--strategy", "counting")
+    assert result.exit_code == 2
+    assert "counting does not maintain recursion (reach)" in " ".join(result.stderr.replace("│", " ").split())

@@ -39,7 +39,7 @@ def outcome(result: Result) -> tuple[int, str, object, str]:
     said: object = result.stderr
     if result.exit_code == 0:
         summary = json.loads(result.stderr)
-        del summary["seconds"]
+        del summary["seconds"], summary["work"]
         said = summary
     letters = Path("program.dead.jsonl")
     buried = letters.read_text() if letters.exists() else ""

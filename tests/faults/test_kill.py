@@ -74,14 +74,14 @@ def test_a_kill_at_every_instant_of_a_short_run(tmp_path: Path) -> None:
 
 
 def test_kills_of_a_run_on_spark(tmp_path: Path) -> None:
-    """Three kills, or 25 if there is time. The driver dies, and Java with it."""
+    """Two kills, or 25 if there is time. The driver dies, and Java with it."""
     options = ("--snapshot-every", "15", "--retain", "40")
     write_workload(tmp_path / "whole", 200, seed=6)
     expected = uninterrupted(tmp_path / "whole", *options)
     write_workload(tmp_path / "killed", 200, seed=6)
     source = random.Random(6)
     kills = 0
-    while kills < (25 if LONG else 3):
+    while kills < (25 if LONG else 2):
         at = source.randrange(30, 90)
         code, _ = run(tmp_path / "killed", *options, kill_at=at, halve=source.random() < 0.5, on_spark=True)
         assert code in (0, -signal.SIGKILL)

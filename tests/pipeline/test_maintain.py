@@ -12,7 +12,6 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from whence import Changes, Update, load, reference
@@ -23,6 +22,7 @@ from whence.pipeline.sinks import CallbackSink
 from whence.pipeline.sinks.json_lines import JsonLinesSink
 from whence.pipeline.sinks.parquet import ParquetSink
 from whence.pipeline.store import Store
+from whence.pipeline.streaming import BatchFailed
 from whence.spark import Maintenance, maintain
 
 REACH = load("""
@@ -270,7 +270,7 @@ def test_a_python_worker_that_is_killed_ends_the_query_and_a_restart_goes_on(
         return maintain(REACH, {"link": frame}, state=tmp_path / "state", sinks=[sink], once=True)
 
     trap.touch()
-    with pytest.raises(PySparkException):
+    with pytest.raises(BatchFailed, match="could not bring micro-batch 1"):
         start().await_termination()
     assert not trap.exists()
     maintenance = start()

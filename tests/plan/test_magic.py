@@ -15,7 +15,8 @@ CHAIN = {"e": [(at, at + 1) for at in range(30)]}
 
 def derived(text: str) -> dict[str, set[Tuple]]:
     program = load(text)
-    return evaluate(restrict(program, program.outputs), CHAIN, limits=Limits(max_rounds=100, max_tuples=10_000))
+    facts = {name: rows for name, rows in CHAIN.items() if name in program.relations}
+    return evaluate(restrict(program, program.outputs), facts, limits=Limits(max_rounds=100, max_tuples=10_000))
 
 
 def helpers(program: Program) -> set[str]:

@@ -15,6 +15,7 @@ from whence.provenance.derive import CannotExplain, Deriver
 from whence.provenance.expand import Bounds, derivation_graph
 from whence.provenance.graph import Fact
 from whence.provenance.proofs import Proof, smallest_proof, smallest_proofs
+from whence.provenance.tree import parts_of
 
 CLOSURE = (
     ".decl link(x:symbol, y:symbol) .input link .output reach\n"
@@ -133,3 +134,32 @@ def test_the_checker_refuses_wrong_proofs() -> None:
     swapped = Proof(proof.fact, proof.firing, tuple(reversed(proof.premises)), proof.height)
     with pytest.raises(WrongProof, match="premises and proofs differ"):
         Checker(load(CLOSURE), {"link": [("a", "b"), ("b", "c")]}).check(swapped)
+
+
+def test_an_equivalence_is_a_chain_of_pairs_that_rules_derive() -> None:
+    text = ".decl e(x:symbol, y:symbol) .input e\n.decl same(x:symbol, y:symbol) eqrel\nsame(x, y) :- e(x, y). .output same"
+    session = Session(load(text), facts={"e": [("a", "b"), ("c", "b"), ("c", "d")]})
+    proof, _ = smallest_proof(Deriver(session), Fact("same", ("a", "d")))
+    Checker(session.program, {"e": [("a", "b"), ("c", "b"), ("c", "d")]}).check(proof)
+    assert [part.fact.tuple for part in parts_of(proof)] == [("a", "b"), ("c", "b"), ("c", "d")]
+
+
+def test_a_sum_that_only_closes_in_a_circle_is_refused_with_the_reason() -> None:
+    """p controls x, and with it y, which owns more of x: the final sum of x counts votes that came later."""
+    text = (
+        ".decl owns(x:symbol, y:symbol, n:number) .input owns\n"
+        "votes(x, x, y, n) :- owns(x, y, n).\nvotes(x, z, y, n) :- controls(x, z), owns(z, y, n).\n"
+        "controls(x, y) :- votes(x, _, y, _), sum n : { votes(x, _, y, n) } > 50. .output controls"
+    )
+    shares = [("p", "x", 60), ("x", "y", 30), ("p", "y", 30), ("y", "x", 30)]
+    session = Session(load(text), facts={"owns": shares})
+    assert set(session.relation("controls")) == {("p", "x"), ("p", "y")}
+    with pytest.raises(CannotExplain, match="without going in a circle"):
+        smallest_proof(Deriver(session), Fact("controls", ("p", "y")))
+
+
+def test_numbers_of_autoinc_are_refused_by_name() -> None:
+    text = ".decl e(x:number) .input e\nnumbered: id(x, autoinc()) :- e(x). .output id"
+    session = Session(load(text), facts={"e": [(7,)]})
+    with pytest.raises(CannotExplain, match=r"rule numbered has autoinc\(\)"):
+        smallest_proof(Deriver(session), Fact("id", next(iter(session.relation("id")))))

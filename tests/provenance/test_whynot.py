@@ -118,3 +118,10 @@ def test_a_loser_names_the_winner() -> None:
 def test_what_holds_is_refused() -> None:
     with pytest.raises(CannotExplain, match="holds"):
         whynot(Session(load(REACH), facts={"link": [("a", "b")]}), "reach", ("a", "b"))
+
+
+def test_columns_that_do_not_matter_are_filled_from_facts_that_are_there() -> None:
+    text = ".decl link(x:symbol, y:symbol, cost:number) .input link\nreach(x, y) :- link(x, y, _). .output reach"
+    session = Session(load(text), facts={"link": [("a", "b", 7)]})
+    (repair,) = whynot(session, "reach", ("b", "a")).repairs
+    assert repair.insertions == (Fact("link", ("b", "a", 7)),)

@@ -17,6 +17,7 @@ EXAMPLES = """
 - `whence eval path.dl -F facts -D -` reads facts/\\*.facts, evaluates and prints the results.
 - `whence eval views.sql -D out` evaluates views written in SQL and writes out/\\*.csv.
 - `whence run path.dl --updates updates.jsonl --follow` keeps the views current and prints what changes.
+- `whence why path.dl -F facts 'reach("a", "f")'` shows why a fact holds; `whynot`, `whatif` and others answer more.
 - `whence --install-completion` makes the tab key complete commands and options.
 """
 

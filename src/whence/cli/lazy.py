@@ -11,7 +11,7 @@ from typer.core import TyperCommand
 
 
 class LazyCommand(TyperCommand):
-    """The command behind `target` (`module:function`, or a group of commands), of which help knows the `summary` beforehand."""
+    """The command behind `target` (`module:function`, or `module:app` for a group), whose `summary` help knows beforehand."""
 
     def __init__(self, name: str, target: str, summary: str, panel: str) -> None:
         super().__init__(name=name, help=summary, rich_help_panel=panel)
@@ -19,13 +19,11 @@ class LazyCommand(TyperCommand):
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
         module, _, function = self.target.partition(":")
-        app = getattr(import_module(module), function)
-        if not isinstance(app, typer.Typer):
-            command, app = (
-                app,
-                typer.Typer(rich_markup_mode="markdown", add_completion=False, pretty_exceptions_enable=False),
-            )
-            app.command(self.name)(command)
+        found = getattr(import_module(module), function)
         if "whence.backends.local.compiling" in sys.modules:
             import_module("whence.cli.warm").announce_compilation()
+        if isinstance(found, typer.Typer):
+            return typer.main.get_command(found).make_context(info_name, args, parent=parent, **extra)
+        app = typer.Typer(rich_markup_mode="markdown", add_completion=False, pretty_exceptions_enable=False)
+        app.command(self.name)(found)
         return typer.main.get_command(app).make_context(info_name, args, parent=parent, **extra)

@@ -37,7 +37,8 @@ from whence.pipeline.records import Bury, cut_epochs
 from whence.pipeline.report import EpochReport
 from whence.pipeline.sinks import Sink
 from whence.pipeline.sinks.json_lines import JsonLines, JsonLinesSink
-from whence.pipeline.store import RETAIN, SNAPSHOT_EVERY, Store
+from whence.pipeline.store import RETAIN, SNAPSHOT_EVERY, Store, output_names
+from whence.plan import UnsuitableStrategy
 
 STDOUT = Path("-")
 _FACTS_HELP = "Start from the files of .input that are here; without it, inputs start empty."
@@ -51,6 +52,7 @@ def existing_file_or_folder(path: Path) -> Path:
 
 class Strategy(StrEnum):
     SUPPORT = "support"
+    COUNTING = "counting"
     DRED = "dred"
     ABSORPTION = "absorption"
     RECOMPUTE = "recompute"
@@ -137,17 +139,21 @@ def run(
                 progress.text = str(report)
 
             started = time.perf_counter()
-            keeper = Keeper(
-                loaded,
-                store=store,
-                sinks=[sink],
-                facts=given,
-                strategy=strategy,
-                limits=reference.Limits(max_tuples=max_tuples, timeout=timeout),
-                snapshot_every=snapshot_every,
-                retain=retain,
-                on_epoch=tell,
-            )
+            try:
+                keeper = Keeper(
+                    loaded,
+                    wanted=output_names(loaded),
+                    store=store,
+                    sinks=[sink],
+                    facts=given,
+                    strategy=strategy,
+                    limits=reference.Limits(max_tuples=max_tuples, timeout=timeout),
+                    snapshot_every=snapshot_every,
+                    retain=retain,
+                    on_epoch=tell,
+                )
+            except UnsuitableStrategy as error:
+                raise typer.BadParameter(str(error), param_hint="--strategy") from None
             totals.start(0 if is_resumed else keeper.sizes.total(), time.perf_counter() - started)
             letters = records.DeadLetterFile(letters_path, resume=is_resumed, repeats=updates != STDIN)
             take = _Taking(

@@ -12,6 +12,7 @@ from rich.table import Table
 from whence.io.updates import DeadLetterFile
 from whence.pipeline.keeper import Keeper
 from whence.pipeline.report import EpochReport
+from whence.session import SessionStats
 
 _REMEMBERED = 100_000  # times of epochs: a run of months must not grow
 
@@ -70,9 +71,12 @@ def as_table(totals: Totals, keeper: Keeper, letters: DeadLetterFile) -> Table:
     for name, size in keeper.sizes.items():
         table.add_row(f"tuples of {name}", f"{size:,}")
     work = keeper.session.stats()
-    longest = sorted(work["seconds"].items(), key=lambda each: -each[1])[:3]
     table.add_row("derivations enumerated", f"{work['derivations']:,}")
     table.add_row("suspended, re-derived", f"{work['suspended']:,}, {work['rederived']:,}")
-    table.add_row("time by phase", ", ".join(f"{name} {spent * 1000:,.1f} ms" for name, spent in longest))
+    table.add_row("time by phase", ", ".join(f"{name} {spent * 1000:,.1f} ms" for name, spent in _longest(work)))
     table.add_row("memory of the views", f"{sum(work['bytes'].values()) / 1e6:,.1f} MB")
     return table
+
+
+def _longest(work: SessionStats) -> list[tuple[str, float]]:
+    return sorted(work["seconds"].items(), key=lambda each: -each[1])[:3]

@@ -20,6 +20,7 @@ from whence.pipeline.verify import verify as problems_of
 
 state = typer.Typer(help="Look at the state that a run keeps in a folder, check it, compact it.", no_args_is_help=True)
 
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No warnings, no progress.")]
 Folder = Annotated[
     Path, typer.Argument(metavar="DIR", help="The folder of --state.", exists=True, file_okay=False, show_default=False)
 ]
@@ -68,12 +69,13 @@ def verify_state(
     by_reference: Annotated[
         bool, typer.Option("--reference", help="Recompute with the reference evaluator, which is slow.")
     ] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Check every file, add up the changes, recompute the views from the base tuples, and compare.
 
     The exit code is 1 if anything differs. The state must not be in use.
     """
-    with reported_errors(), shown_warnings(quiet=False), Progress(err, "verifying"):
+    with reported_errors(), shown_warnings(quiet=quiet), Progress(err, "verifying", quiet=quiet):
         loaded = Store.read(folder, load_functions(functions)).program
         store = Store.open(folder, loaded)
         try:
@@ -93,9 +95,10 @@ def compact_state(
     *,
     functions: FunctionsOption = None,
     retain: Annotated[int, typer.Option(min=0, metavar="N", help="Keep the views of the last N epochs.")] = RETAIN,
+    quiet: Quiet = False,
 ) -> None:
     """Snapshot the last epoch, merge the log and forget what is not retained. The state must not be in use."""
-    with reported_errors(), shown_warnings(quiet=False), Progress(err, "compacting"):
+    with reported_errors(), shown_warnings(quiet=quiet), Progress(err, "compacting", quiet=quiet):
         before = _size(folder)
         store = Store.open(folder, Store.read(folder, load_functions(functions)).program)
         try:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Generic
+from typing import TYPE_CHECKING, Generic
 
-from whence.engine.absorption import AbsorptionStratum
 from whence.engine.guard import Guard
 from whence.engine.protocol import ADDED, EXTERNAL, Backend, Ids, Keys, Ranks
 from whence.engine.recompute import RecomputedStratum
@@ -17,9 +16,12 @@ from whence.plan.compile import Plan
 from whence.plan.steps import StratumPlan
 from whence.reference.evaluate import StratumEvaluator
 
-NativeStratum = SupportStratum[Ids, Keys, Ranks] | AbsorptionStratum[Ids, Keys, Ranks]
-MaintainedStratum = NativeStratum[Ids, Keys, Ranks] | RecomputedStratum[Ids, Keys, Ranks]
-Native = Callable[[StratumPlan, Backend[Ids, Keys, Ranks], Guard, Stats], NativeStratum[Ids, Keys, Ranks]]
+if TYPE_CHECKING:
+    from whence.engine.absorption import AbsorptionStratum
+
+    NativeStratum = SupportStratum[Ids, Keys, Ranks] | AbsorptionStratum[Ids, Keys, Ranks]
+    MaintainedStratum = NativeStratum[Ids, Keys, Ranks] | RecomputedStratum[Ids, Keys, Ranks]
+    Native = Callable[[StratumPlan, Backend[Ids, Keys, Ranks], Guard, Stats], NativeStratum[Ids, Keys, Ranks]]
 
 
 def absorb(
@@ -28,6 +30,9 @@ def absorb(
     """Maintains what rules derive by absorption. Base relations have nothing to absorb, aggregates no formulas."""
     if plan.aggregates or not (plan.deltas or plan.statics):
         return SupportStratum(plan, backend, guard, stats)
+    # Decision diagrams take longer to load than all the rest.
+    from whence.engine.absorption import AbsorptionStratum  # noqa: PLC0415
+
     return AbsorptionStratum(plan, backend, guard, stats)
 
 

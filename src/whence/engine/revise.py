@@ -11,15 +11,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Generic
+from typing import TYPE_CHECKING, Generic
 
-from whence.engine.maintain import MaintainedStratum, Maintainer
+from whence.engine.maintain import Maintainer
 from whence.engine.protocol import BATCH, EXTERNAL, GONE, Ids, Keys, Ranks
 from whence.engine.support import Delta, SupportStratum
 from whence.lang.program import Atom, Literal, Program, Rule, Stratum
 from whence.plan.compile import Plan
 from whence.plan.steps import DeltaPlan, StratumPlan
 from whence.reference.evaluate import StratumEvaluator
+
+if TYPE_CHECKING:
+    from whence.engine.maintain import MaintainedStratum
 
 
 def revise(maintainer: Maintainer[Ids, Keys, Ranks], plan: Plan) -> dict[str, Delta[Ids]]:

@@ -66,7 +66,7 @@ def print_size(transfer: Transfer, relation: Relation, tuples: Iterable[Tuple]) 
 
 
 def _options(transfer: Transfer, relation: Relation) -> Options:
-    def refuse(problem: str, advice: str) -> NoReturn:
+    def refuse(problem: str, advice: str, _: str) -> NoReturn:
         raise FactError([f".{transfer.kind} {relation.name}: {problem}"], hints=[advice])
 
     return read_options(transfer, relation, refuse)

@@ -424,16 +424,22 @@ class TreeBuilder(Transformer[Token, tree.Module]):
 
     def directive(self, items: list[Any]) -> tree.Directive:
         kind, *rest = items
-        relations = tuple(str(item) for item in rest if isinstance(item, Token))
-        settings = next((item for item in rest if isinstance(item, list)), [])
-        span = _span([item for item in items if isinstance(item, Token)])
-        return tree.Directive(str(kind)[1:], relations, tuple(settings), span)
+        names = [item for item in rest if isinstance(item, Token)]
+        settings: list[tuple[str, str, Span]] = next((item for item in rest if isinstance(item, list)), [])
+        return tree.Directive(
+            str(kind)[1:],
+            tuple(str(name) for name in names),
+            tuple((key, value) for key, value, _ in settings),
+            _span([kind, *names]),
+            tuple(_span([name]) for name in names),
+            tuple(span for _, _, span in settings),
+        )
 
-    def settings(self, items: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    def settings(self, items: list[tuple[str, str, Span]]) -> list[tuple[str, str, Span]]:
         return items
 
-    def setting(self, items: list[Any]) -> tuple[str, str]:
-        return str(items[0]), items[1]
+    def setting(self, items: list[Any]) -> tuple[str, str, Span]:
+        return str(items[0]), items[1], _span(items[:1])
 
     def value(self, items: list[Any]) -> str:
         item = items[0]
@@ -467,10 +473,11 @@ class TreeBuilder(Transformer[Token, tree.Module]):
                 self.found.append(BadWindow(span, problem=problem, advice=advice))
                 return None
         time, rows, by = chosen.get("time"), chosen.get("rows"), chosen.get("by", ())
-        return tree.Window(str(relation), None if time is None else float(time), rows, by, _span(items))
+        when = None if time is None else float(time)
+        return tree.Window(str(relation), when, rows, by, _span(items), _span([relation]))
 
     def lifetime(self, items: list[Any]) -> tree.Lifetime:
-        return tree.Lifetime(str(items[1]), float(items[2]), _span(items[:2]))
+        return tree.Lifetime(str(items[1]), float(items[2]), _span(items[:2]), _span(items[1:2]))
 
     def pragma(self, items: list[Any]) -> tree.Pragma:
         _, key, value = items

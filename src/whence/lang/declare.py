@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
+from itertools import repeat
 
 from whence.lang import tree
 from whence.lang.diagnostics import (
@@ -324,22 +325,26 @@ def suggest(name: str, known: Iterable[str], otherwise: str) -> str:
 
 def _directive(statement: tree.Directive, declarations: Declarations, found: list[Diagnostic]) -> None:
     params = dict(statement.params)
-    for name in statement.relations:
+    places = {key: span for (key, _), span in zip(statement.params, statement.param_spans, strict=False)}
+    spans = statement.relation_spans or repeat(statement.span)
+    for name, span in zip(statement.relations, spans, strict=False):
         relation = declarations.relations.get(name)
         if relation is None:
-            declarations.report_unknown(statement.span, name, found, f"declare it with .decl {name}(…)")
+            declarations.report_unknown(span, name, found, f"declare it with .decl {name}(…)")
         elif statement.kind == "limitsize":
             limit = params.get("n", "")
             if not re.fullmatch("[0-9]{1,18}", limit):
                 found.append(
                     BadDirective(
-                        statement.span, problem=".limitsize needs a number n", advice=f"write .limitsize {name}(n=100)"
+                        places.get("n", statement.span),
+                        problem=".limitsize needs a number n",
+                        advice=f"write .limitsize {name}(n=100)",
                     )
                 )
             else:
                 declarations.relations[name] = replace(relation, limit=int(limit))
         else:
-            declarations.transfers.append(Transfer(statement.kind, name, params, statement.span))
+            declarations.transfers.append(Transfer(statement.kind, name, params, span, places))
 
 
 def _demand(module: tree.Module, declarations: Declarations) -> None:
@@ -363,7 +368,7 @@ def _window(statement: tree.Window | tree.Lifetime, declarations: Declarations, 
     relation = declarations.relations.get(statement.relation)
     if relation is None:
         name = statement.relation
-        declarations.report_unknown(statement.span, name, found, f"declare it with .decl {name}(…)")
+        declarations.report_unknown(statement.relation_span, name, found, f"declare it with .decl {name}(…)")
         return
     if isinstance(statement, tree.Lifetime):
         _lifetime(statement, relation, declarations, found)
@@ -393,7 +398,7 @@ def _window(statement: tree.Window | tree.Lifetime, declarations: Declarations, 
         found.append(Redefined(statement.span, what="the window of", name=relation.name))
         return
     window = Window(statement.time, statement.rows, tuple(columns[name] for name in statement.by))
-    declarations.relations[relation.name] = replace(relation, window=window)
+    declarations.relations[relation.name] = replace(relation, window=window, window_span=statement.span)
 
 
 def _lifetime(
@@ -404,4 +409,6 @@ def _lifetime(
     elif relation.lifetime is not None:
         found.append(Redefined(statement.span, what="the lifetime of", name=relation.name))
     else:
-        declarations.relations[relation.name] = replace(relation, lifetime=statement.duration)
+        declarations.relations[relation.name] = replace(
+            relation, lifetime=statement.duration, lifetime_span=statement.span
+        )

@@ -217,9 +217,12 @@ def _warn_unused(declarations: Declarations, rules: list[FlatRule], errors: _Err
 def ignored_in_one_shot(program: Program) -> list[Diagnostic]:
     """Warnings about what means something only where facts come and go."""
     return [
-        IgnoredInOneShot(relation.span, what=directive, relation=relation.name)
+        IgnoredInOneShot(span, what=directive, relation=relation.name)
         for relation in program.relations.values()
-        for directive, value in ((".window", relation.window), (".lifetime", relation.lifetime))
+        for directive, value, span in (
+            (".window", relation.window, relation.window_span),
+            (".lifetime", relation.lifetime, relation.lifetime_span),
+        )
         if value is not None
     ]
 

@@ -1,12 +1,14 @@
 """An order in which a body can be evaluated from left to right.
 
 A body is safe when such an order exists: every literal then meets its inputs already bound. Tests come as early as they can;
-among atoms, the one with most arguments bound comes first.
+among atoms, the one with most arguments bound comes first, and of several such the one of the smallest relation, as far as sizes
+are known.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
+from math import inf
 
 from whence.lang.program import (
     Aggregation,
@@ -28,8 +30,11 @@ _NOT_READY = -1
 _TEST = 1_000_000
 
 
-def order_body(literals: Sequence[Literal], bound: Set[str]) -> tuple[list[Literal], set[str]]:
+def order_body(
+    literals: Sequence[Literal], bound: Set[str], sizes: Mapping[str, int] | None = None
+) -> tuple[list[Literal], set[str]]:
     """The literals that can be placed, in order, and the variables bound after them."""
+    small = [_smallness(literal, sizes or {}) for literal in literals]
     known = set(bound)
     ordered: list[Literal] = []
     users: dict[str, list[int]] = {}
@@ -38,7 +43,7 @@ def order_body(literals: Sequence[Literal], bound: Set[str]) -> tuple[list[Liter
             users.setdefault(name, []).append(at)
     waiting = {at: _score(literal, known) for at, literal in enumerate(literals)}
     while waiting:
-        best = max(waiting, key=waiting.__getitem__)  # of several, the first
+        best = max(waiting, key=lambda at: (waiting[at], small[at]))  # of several, the first
         if waiting[best] == _NOT_READY:
             break
         del waiting[best]
@@ -55,6 +60,10 @@ def _score(literal: Literal, known: Set[str]) -> int:
     if not is_ready(literal, known):
         return _NOT_READY
     return sum(is_bound(arg, known) for arg in literal.args) if isinstance(literal, Atom) else _TEST
+
+
+def _smallness(literal: Literal, sizes: Mapping[str, int]) -> float:
+    return -sizes.get(literal.relation, inf) if isinstance(literal, Atom) else 0
 
 
 def names_met(literal: Literal) -> Iterable[str]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from whence.lang.diagnostics import Diagnostic
 from whence.lang.source import Source
-from whence.lang.tree import Module, Span
+from whence.lang.tree import NOWHERE, Module, Span
 from whence.lang.types import Field, Kind, Types, Value
 
 # -- terms ------------------------------------------------------------------------------------------------------------
@@ -178,6 +178,8 @@ class Relation:
     lifetime: float | None = None
     limit: int | None = None
     on_demand: bool = False
+    window_span: Span = NOWHERE
+    lifetime_span: Span = NOWHERE
 
     @property
     def arity(self) -> int:
@@ -207,6 +209,7 @@ class Transfer:
     relation: str
     params: Mapping[str, str]
     span: Span
+    param_spans: Mapping[str, Span] = field(default_factory=dict, compare=False, repr=False)
 
 
 @dataclass(frozen=True)

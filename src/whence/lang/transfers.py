@@ -29,8 +29,8 @@ CHANNELS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     "printsize": {"stdoutprintsize": ("stream", "text"), "stdout": ("stream", "text")},
 }
 
-# Called with what is wrong and what to do about it.
-Complain = Callable[[str, str], None]
+# Called with what is wrong and what to do about it, and with the parameter that it is about.
+Complain = Callable[[str, str, str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,19 +80,25 @@ def check_transfers(
     writers: dict[str, str] = {}
     for transfer in transfers:
 
-        def complain(problem: str, advice: str, at: Transfer = transfer) -> None:
-            found.append(BadDirective(at.span, problem=problem, advice=advice))
+        def complain(problem: str, advice: str, key: str, at: Transfer = transfer) -> None:
+            found.append(BadDirective(at.param_spans.get(key, at.span), problem=problem, advice=advice))
 
         name = transfer.relation
         options = read_options(transfer, relations[name], complain)
         if transfer.kind == "input" and options.filename is None:
             if stdin_reader is not None:
-                complain(f"{name} and {stdin_reader} are both read from the standard input", "read one from a file")
+                complain(
+                    f"{name} and {stdin_reader} are both read from the standard input", "read one from a file", "IO"
+                )
             stdin_reader = name
         elif transfer.kind == "output" and options.filename is not None:
             other = writers.setdefault(options.filename, name)
             if other != name:
-                complain(f"{name} and {other} are both written to {options.filename}", "give one another filename")
+                complain(
+                    f"{name} and {other} are both written to {options.filename}",
+                    "give one another filename",
+                    "filename",
+                )
     return found
 
 
@@ -108,11 +114,11 @@ class _Given:
         directive = f".{self.transfer.kind} {self.relation.name}"
         for key in self.transfer.params:
             if key == "auxArity":
-                self.complain("the parameter auxArity is not supported", "leave it out")
+                self.complain("the parameter auxArity is not supported", "leave it out", key)
             elif key not in PARAMETERS:
                 near = get_close_matches(key, PARAMETERS, n=1)
                 advice = f"did you mean {near[0]}?" if near else f"the parameters are {', '.join(PARAMETERS)}"
-                self.complain(f"{directive} has no parameter {key}", advice)
+                self.complain(f"{directive} has no parameter {key}", advice, key)
 
     def channel(self) -> tuple[str, str]:
         channels = CHANNELS[self.transfer.kind]
@@ -120,51 +126,64 @@ class _Given:
         asked = self.transfer.params.get("IO", default)
         if asked not in channels:
             known = " or ".join(f"IO={each}" for each in channels)
-            self.complain(f"IO={asked} is not supported for .{self.transfer.kind}", f"write {known}")
+            self.complain(f"IO={asked} is not supported for .{self.transfer.kind}", f"write {known}", "IO")
         return channels.get(asked, channels[default])
 
     def flag(self, key: str) -> bool:
         text = self.transfer.params.get(key, "false")
         if text not in ("true", "false"):
-            self.complain(f"{key}={text} is neither true nor false", f"write {key}=true or leave it out")
+            self.complain(f"{key}={text} is neither true nor false", f"write {key}=true or leave it out", key)
         return text == "true"
 
     def filename(self, default: str) -> str:
         filename = self.transfer.params.get("filename", default)
         if not filename or "\0" in filename:
-            self.complain("the filename is empty or holds a zero byte", f"leave it out to use {default}")
+            self.complain("the filename is empty or holds a zero byte", f"leave it out to use {default}", "filename")
         return filename
 
     def delimiter(self, *, rfc4180: bool) -> str:
         text = self.transfer.params.get("delimiter", "," if rfc4180 else "\t").replace("\\t", "\t")
         if not text or "\n" in text or "\r" in text:
-            self.complain("the delimiter is empty or holds a line end", 'write a text such as delimiter=","')
+            self.complain(
+                "the delimiter is empty or holds a line end", 'write a text such as delimiter=","', "delimiter"
+            )
         elif rfc4180 and '"' in text:
-            self.complain("the delimiter of an rfc4180 file cannot hold a quote", 'write a text such as delimiter=","')
+            self.complain(
+                "the delimiter of an rfc4180 file cannot hold a quote",
+                'write a text such as delimiter=","',
+                "delimiter",
+            )
         return text
 
     def format(self) -> str:
         text = self.transfer.params.get("format", "list")
         if text not in ("list", "object"):
-            self.complain(f"format={text} is not supported", "write format=list or format=object, with IO=jsonfile")
+            self.complain(
+                f"format={text} is not supported", "write format=list or format=object, with IO=jsonfile", "format"
+            )
         return text
 
     def columns(self) -> tuple[int, ...] | None:
         text = self.transfer.params.get("columns")
         if text is not None and self.transfer.kind != "input":
             self.complain(
-                f"columns has no meaning for .{self.transfer.kind}", "derive a relation with the columns wanted"
+                f"columns has no meaning for .{self.transfer.kind}",
+                "derive a relation with the columns wanted",
+                "columns",
             )
         if text is None:
             return None
         parts = text.split(":")
         arity = self.relation.arity
         if not all(re.fullmatch("[0-9]{1,9}", part) for part in parts) or len(set(parts)) != len(parts):
-            self.complain(f"columns={text} is not a list of columns", 'write their numbers, from 0: columns="0:2"')
+            self.complain(
+                f"columns={text} is not a list of columns", 'write their numbers, from 0: columns="0:2"', "columns"
+            )
             return None
         if len(parts) != arity:
             self.complain(
                 f"columns={text} names {len(parts)} columns, but {self.relation.name} has {arity}",
                 "name one column of the file for each attribute",
+                "columns",
             )
         return tuple(int(part) for part in parts)

@@ -26,6 +26,10 @@ def _span() -> Span:
     return field(default=NOWHERE, compare=False, repr=False)
 
 
+def _spans() -> tuple[Span, ...]:
+    return field(default=(), compare=False, repr=False)
+
+
 # -- terms ------------------------------------------------------------------------------------------------------------
 
 
@@ -272,12 +276,14 @@ class Subsumption:
 
 @dataclass(frozen=True, slots=True)
 class Directive:
-    """`.input`, `.output`, `.printsize` or `.limitsize`, with its relations and parameters."""
+    """`.input`, `.output`, `.printsize` or `.limitsize`, with its relations and parameters, and where each of them is."""
 
     kind: str
     relations: tuple[str, ...]
     params: tuple[tuple[str, str], ...] = ()
     span: Span = _span()
+    relation_spans: tuple[Span, ...] = _spans()
+    param_spans: tuple[Span, ...] = _spans()
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,6 +295,7 @@ class Window:
     rows: int | None = None
     by: tuple[str, ...] = ()
     span: Span = _span()
+    relation_span: Span = _span()
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,6 +305,7 @@ class Lifetime:
     relation: str
     duration: float
     span: Span = _span()
+    relation_span: Span = _span()
 
 
 @dataclass(frozen=True, slots=True)

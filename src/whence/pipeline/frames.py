@@ -67,7 +67,8 @@ class Inputs:
         return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), parts)
 
     def updates(self, batch: pa.Table, bury: Callable[[DeadLetter], None]) -> Iterator[Update]:
-        """The updates of a micro-batch, relation by relation; rows that do not fit are buried with their number."""
+        """The updates of a micro-batch, relation by relation; rows that do not fit are buried with their number in it."""
+        before = 0
         for relation in self.relations:
             rows = batch.column(relation.name).combine_chunks()
             rows = rows.filter(rows.is_valid())
@@ -77,7 +78,8 @@ class Inputs:
                 declared = {each.name for each in relation.fields}
                 if "seq" in names and "seq" not in declared:
                     table = table.take(pc.sort_indices(table, sort_keys=[("seq", "ascending")]))
-                yield from _Rows(relation, self.types, table).updates(bury)
+                yield from _Rows(relation, self.types, table, before).updates(bury)
+                before += len(table)
 
 
 def _columns(relation: Relation, found: list[str]) -> list[str]:
@@ -95,6 +97,7 @@ class _Rows:
     relation: Relation
     types: Types
     table: pa.Table
+    before: int  # rows of other relations
 
     def updates(self, bury: Callable[[DeadLetter], None]) -> Iterator[Update]:
         name = self.relation.name
@@ -105,7 +108,7 @@ class _Rows:
             times = self._special("time") or [None] * len(self.table)
             yield from (Update(op, name, row, time) for op, row, time in zip(ops, tuples, times, strict=True))
             return
-        for number, row in enumerate(self.table.to_pylist(), 1):
+        for number, row in enumerate(self.table.to_pylist(), self.before + 1):
             try:
                 yield self._update(row)
             except ValueError as error:

@@ -25,6 +25,8 @@ from whence.session import Changes, Session
 class Keeper:
     """Applies epochs in order. An epoch is evaluated, made durable, and handed to the sinks, before the next segment is.
 
+    `wanted` names the relations that can be looked at, the outputs among them; by default all of them can.
+
     Without a store nothing is durable. With one, a keeper goes on where the one before stopped, however it stopped; `facts`
     are only for the first.
     """
@@ -33,6 +35,7 @@ class Keeper:
         self,
         program: Program,
         *,
+        wanted: Iterable[str] | None = None,
         store: Store | None = None,
         sinks: Sequence[Sink] = (),
         facts: Mapping[str, Iterable[Tuple]] | None = None,
@@ -53,16 +56,14 @@ class Keeper:
         self.epoch = 0
         self.source: Position = {}
         if store is None or store.is_new:
-            self.session = Session(program, facts=facts, wanted=self.outputs, strategy=strategy, limits=limits)
+            self.session = Session(program, facts=facts, wanted=wanted, strategy=strategy, limits=limits)
             initial = self._shown(self.session.initial)
             if store is not None:
                 store.begin(Base.of(self.session), self.views())
             undelivered: Sequence[tuple[int, Changes]] = [(0, initial)]
         else:
             found = store.recover()
-            self.session = Session(
-                program, facts=found.base.rows, wanted=self.outputs, strategy=strategy, limits=limits
-            )
+            self.session = Session(program, facts=found.base.rows, wanted=wanted, strategy=strategy, limits=limits)
             self.session.windows = found.base.windows
             self.epoch, self.source = found.epoch, found.source
             undelivered = found.undelivered
@@ -118,7 +119,6 @@ class Keeper:
 
     def _evaluate(self, given: Epoch, number: int) -> tuple[Entry, EpochReport]:
         started = time.perf_counter()
-        rounds = self.session.rounds
         changes = self.session.apply(given.updates, now=given.now)
         shown = self._shown(changes)
         for name in self.outputs:
@@ -129,10 +129,10 @@ class Keeper:
             no_ops=changes.ignored,
             inserted=sum(map(len, shown.inserted.values())),
             deleted=sum(map(len, shown.deleted.values())),
-            rounds=self.session.rounds - rounds,
+            rounds=self.session.last_epoch["rounds"],
             seconds=time.perf_counter() - started,
             tuples=dict(self.sizes),
-            state_bytes=self.session.nbytes,
+            state_bytes=sum(self.session.stats()["bytes"].values()),
         )
         return Entry(number, given.updates, shown, given.now, given.source), report
 

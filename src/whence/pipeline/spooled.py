@@ -85,7 +85,7 @@ class SpooledRun:
         """Where reading goes on: after the last line in the spool, or after the last epoch."""
         checkpoint = self.folder / "checkpoint"
         query = self.keeper.source.get("query")
-        if query is None or query != query_id(checkpoint):
+        if self.keeper.epoch and (query is None or query != query_id(checkpoint)):
             # The last epoch did not come through this checkpoint: what is left of it is older.
             for path in (checkpoint, self.folder / "spool"):
                 shutil.rmtree(path, ignore_errors=True)

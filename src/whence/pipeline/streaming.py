@@ -7,11 +7,12 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from whence.io import FactError
 from whence.io.updates import DeadLetterFile, Schema
 from whence.lang.program import Program
 from whence.lang.types import Tuple
@@ -26,6 +27,7 @@ from whence.reference import Limits
 from whence.session import Session
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
@@ -60,7 +62,8 @@ def maintain(
     """
     folder = Path(state).resolve()  # Java's current folder may be another
     store = Store.open(folder, program)
-    try:
+    with ExitStack() as undo:
+        undo.callback(store.close)
         letters = DeadLetterFile(folder / "dead_letters.jsonl", resume=True)
         frame, batches = _shaped(program, inputs, letters, spark)
         keeper = Keeper(
@@ -74,10 +77,10 @@ def maintain(
             retain=retain,
             on_epoch=on_epoch,
         )
-        return Maintenance(keeper, frame, batches, folder / "checkpoint", trigger=trigger, once=once)
-    except BaseException:
-        store.close()
-        raise
+        undo.callback(keeper.close, delivered=False)
+        running = Maintenance(keeper, frame, batches, folder / "checkpoint", trigger=trigger, once=once)
+        undo.pop_all()
+    return running
 
 
 def _shaped(
@@ -199,7 +202,7 @@ class Maintenance:
                 raise
 
     def _apply(self, frame: DataFrame, batch: int) -> None:
-        rows = frame.toArrow()
+        rows = _fetch(frame, batch)
         started = time.perf_counter()
         epochs = self._batches.epochs(batch, rows, self.keeper.source)
         query = query_id(self._checkpoint)
@@ -213,6 +216,23 @@ class Maintenance:
         if expected is not None and query_id(self._checkpoint) != expected:
             problem = f"{self._checkpoint} is not the checkpoint that the state was made with: batches could be lost"
             raise StateError([problem], hints=["restore the folder from a copy, or start anew with another one"])
+
+
+class BatchFailed(FactError):
+    """Spark could not bring the rows of a micro-batch. Nothing of it has been applied."""
+
+
+def _fetch(frame: DataFrame, batch: int) -> pa.Table:
+    from py4j.protocol import Py4JJavaError  # noqa: PLC0415
+    from pyspark.errors import PySparkException  # noqa: PLC0415
+
+    try:
+        return frame.toArrow()
+    except (Py4JJavaError, PySparkException) as error:
+        java = getattr(error, "java_exception", None)
+        reason = str(error).splitlines()[0] if java is None else str(java.getMessage()).splitlines()[0]
+        hint = "started again, the query goes on with this micro-batch"
+        raise BatchFailed([f"Spark could not bring micro-batch {batch}: {reason}"], hints=[hint]) from error
 
 
 def query_id(checkpoint: Path) -> str | None:

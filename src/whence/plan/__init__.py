@@ -2,6 +2,7 @@
 
 from whence.plan.compile import (
     Plan,
+    UnsuitableStrategy,
     compile_counting,
     compile_evaluation,
     compile_plan,
@@ -9,4 +10,12 @@ from whence.plan.compile import (
     restrict,
 )
 
-__all__ = ["Plan", "compile_counting", "compile_evaluation", "compile_plan", "compile_recomputation", "restrict"]
+__all__ = [
+    "Plan",
+    "UnsuitableStrategy",
+    "compile_counting",
+    "compile_evaluation",
+    "compile_plan",
+    "compile_recomputation",
+    "restrict",
+]

@@ -31,6 +31,10 @@ class Plan:
     strata: tuple[StratumPlan, ...]
 
 
+class UnsuitableStrategy(ValueError):
+    """A strategy that cannot maintain the program."""
+
+
 # Rewrites for the sake of the wanted relations, in this order. The others are gone after them, or incomplete.
 REWRITES: tuple[Callable[[Program, frozenset[str]], Program], ...] = (keep_needed, restrict_to_demand)
 
@@ -43,40 +47,44 @@ def restrict(program: Program, wanted: Iterable[str] | None) -> Program:
     return program
 
 
-def compile_plan(program: Program, wanted: Iterable[str] | None = None) -> Plan:
-    """A plan under which as much as can be is maintained."""
+def compile_plan(program: Program, wanted: Iterable[str] | None = None, sizes: Mapping[str, int] | None = None) -> Plan:
+    """A plan under which as much as can be is maintained. `sizes` tells how many rows relations have, where that is known."""
     program = restrict(program, wanted)
-    return _planned(program, dict(_reasons_to_recompute(program)))
+    return _planned(program, dict(_reasons_to_recompute(program)), sizes)
 
 
 def compile_evaluation(program: Program) -> Plan:
     """A plan for evaluating once: recursion through aggregates is left in the rules."""
     inside = ((stratum, "aggregates inside recursion") for stratum in program.strata if stratum.monotone)
     reasons = {name: reason for stratum, reason in inside for name in stratum.relations}
-    return _planned(program, dict(_reasons_to_recompute(program)) | reasons)
+    return _planned(program, dict(_reasons_to_recompute(program)) | reasons, None)
 
 
-def _planned(program: Program, reasons: dict[str, str]) -> Plan:
+def _planned(program: Program, reasons: dict[str, str], sizes: Mapping[str, int] | None) -> Plan:
     extracted, specs = extract_aggregates(program, frozenset(program.relations) - frozenset(reasons))
     resting = dict(_resting_values(extracted, specs))
     if resting:
         reasons |= resting
         extracted, specs = extract_aggregates(program, frozenset(program.relations) - frozenset(reasons))
     planned = project_wildcards(extracted)
-    return Plan(planned, tuple(_plan_stratum(planned, stratum, specs, reasons) for stratum in planned.strata))
+    return Plan(planned, tuple(_plan_stratum(planned, stratum, specs, reasons, sizes) for stratum in planned.strata))
 
 
-def compile_counting(program: Program, wanted: Iterable[str] | None = None) -> Plan:
-    """A plan for counting derivations alone, which cannot tell rows that only support each other. Raises ValueError."""
-    plan = compile_plan(program, wanted)
+def compile_counting(
+    program: Program, wanted: Iterable[str] | None = None, sizes: Mapping[str, int] | None = None
+) -> Plan:
+    """A plan for counting derivations alone, which cannot tell rows that only support each other. Raises `UnsuitableStrategy`."""
+    plan = compile_plan(program, wanted, sizes)
     for stratum in plan.strata:
         if stratum.recursive:
             names = ", ".join(name for name in stratum.relations if "!" not in name)
-            raise ValueError(f"counting does not maintain recursion ({names}): use the strategy support")
+            raise UnsuitableStrategy(f"counting does not maintain recursion ({names}): use the strategy support")
     return plan
 
 
-def compile_recomputation(program: Program, wanted: Iterable[str] | None = None) -> Plan:
+def compile_recomputation(
+    program: Program, wanted: Iterable[str] | None = None, _sizes: Mapping[str, int] | None = None
+) -> Plan:
     """A plan under which every stratum is evaluated anew when one of its inputs changes."""
     program = restrict(program, wanted)
     strata = []
@@ -109,7 +117,11 @@ def _resting_values(program: Program, specs: Mapping[str, AggregateSpec]) -> Ite
 
 
 def _plan_stratum(
-    program: Program, stratum: Stratum, specs: Mapping[str, AggregateSpec], reasons: Mapping[str, str]
+    program: Program,
+    stratum: Stratum,
+    specs: Mapping[str, AggregateSpec],
+    reasons: Mapping[str, str],
+    sizes: Mapping[str, int] | None,
 ) -> StratumPlan:
     members = frozenset(stratum.relations)
     rules = [rule for rule in program.rules if rule.head.relation in members]
@@ -119,7 +131,7 @@ def _plan_stratum(
     reason = reasons.get(stratum.relations[0])
     if reason:
         return StratumPlan(stratum.relations, stratum.recursive, False, reason, inputs=inputs)
-    plans = [plan for rule in rules for plan in delta_plans(rule, members)]
+    plans = [plan for rule in rules for plan in delta_plans(rule, members, sizes)]
     return StratumPlan(
         stratum.relations,
         stratum.recursive,

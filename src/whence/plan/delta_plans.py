@@ -6,7 +6,7 @@ body tell the engine which rows the other literals must see, so that every deriv
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from whence.lang.order import is_bound, order_body
@@ -43,13 +43,16 @@ from whence.plan.steps import (
 )
 
 
-def delta_plans(rule: Rule, stratum: frozenset[str]) -> Iterator[DeltaPlan]:
-    """One plan for each atom and negation of the rule; if no atom is positive, also one for what holds from the start."""
+def delta_plans(rule: Rule, stratum: frozenset[str], sizes: Mapping[str, int] | None = None) -> Iterator[DeltaPlan]:
+    """One plan for each atom and negation of the rule; if no atom is positive, also one for what holds from the start.
+
+    `sizes` tells how many rows relations have, as far as that is known.
+    """
     if not any(isinstance(literal, Atom) for literal in rule.body):
-        yield _Builder(rule, stratum).build(None)
+        yield _Builder(rule, stratum, sizes).build(None)
     for position, literal in enumerate(rule.body):
         if isinstance(literal, Atom | Negation):
-            yield _Builder(rule, stratum).build(position)
+            yield _Builder(rule, stratum, sizes).build(position)
 
 
 def rederivation(rule: Rule, stratum: frozenset[str]) -> DeltaPlan:
@@ -58,8 +61,9 @@ def rederivation(rule: Rule, stratum: frozenset[str]) -> DeltaPlan:
 
 
 class _Builder:
-    def __init__(self, rule: Rule, stratum: frozenset[str]) -> None:
+    def __init__(self, rule: Rule, stratum: frozenset[str], sizes: Mapping[str, int] | None = None) -> None:
         self.rule = rule
+        self.sizes = sizes
         self.stratum = stratum
         self.slots: dict[str, int] = {}
         self.count = 0
@@ -77,7 +81,7 @@ class _Builder:
             assert isinstance(atom, Atom)
             scan = self._scan(atom)
         rest: list[Literal] = [literal for at, literal in enumerate(rule.body) if at != position]
-        ordered, _ = order_body(self.pending + rest, set(self.slots))
+        ordered, _ = order_body(self.pending + rest, set(self.slots), self.sizes)
         places = {id(literal): at for at, literal in enumerate(rule.body)}
         for literal in ordered:
             self._literal(literal, places.get(id(literal), -1))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from html import escape
 from json import dumps
 
 from whence.lang.program import Program
 from whence.provenance.graph import Derivation, DerivationGraph, Fact
-from whence.provenance.layout import Node, lay_out, nodes_of
+from whence.provenance.layout import Layout, Node, lay_out, nodes_of
 from whence.provenance.proofs import Proof
 from whence.provenance.show import show_fact, show_rules
 
@@ -48,6 +49,8 @@ def to_dot(graph: DerivationGraph, _program: Program) -> str:
 def to_svg(graph: DerivationGraph, _program: Program) -> str:
     """Base facts are green, derived ones blue, firings white."""
     layout = lay_out(graph)
+    right = layout.width
+    layout = replace(layout, width=right + 16) if any(_goes_back(*each) for each in _edges(layout)) else layout
     size = (
         f'width="{layout.width:.0f}" height="{layout.height:.0f}" viewBox="0 0 {layout.width:.0f} {layout.height:.0f}"'
     )
@@ -55,15 +58,22 @@ def to_svg(graph: DerivationGraph, _program: Program) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="DejaVu Sans Mono, monospace" font-size="12">',
         f'<rect width="{layout.width:.0f}" height="{layout.height:.0f}" fill="#ffffff"/>',
     ]
-    parts += [_edge(upper, lower) for upper in layout.nodes for lower in upper.below]
+    parts += [_edge(upper, lower, right) for upper, lower in _edges(layout)]
     parts += [_box(node) for node in layout.nodes]
     return "\n".join([*parts, "</svg>"])
 
 
-def _edge(upper: Node, lower: Node) -> str:
+def _edges(layout: Layout) -> list[tuple[Node, Node]]:
+    return [(upper, lower) for upper in layout.nodes for lower in upper.below]
+
+
+def _goes_back(upper: Node, lower: Node) -> bool:
+    return lower.layer <= upper.layer
+
+
+def _edge(upper: Node, lower: Node, side: float) -> str:
     top, bottom = upper.y + upper.height / 2, lower.y - lower.height / 2
-    if bottom < top:  # back up, round the side
-        side = max(upper.x + upper.width / 2, lower.x + lower.width / 2) + 20
+    if _goes_back(upper, lower):  # round the side
         path = (
             f"M{upper.x:.1f} {top:.1f} C{upper.x:.1f} {top + 24:.1f} {side:.1f} {top + 24:.1f} {side:.1f} {upper.y:.1f} "
             f"L{side:.1f} {lower.y:.1f} C{side:.1f} {bottom - 24:.1f} {lower.x:.1f} {bottom - 24:.1f} {lower.x:.1f} {bottom:.1f}"

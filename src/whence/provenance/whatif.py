@@ -1,4 +1,4 @@
-"""What would change if base facts went or came; which of them most depends on."""
+"""What would change if base facts went or came, and how much depends on each of them."""
 
 from __future__ import annotations
 

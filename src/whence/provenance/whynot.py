@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import NamedTuple
 
@@ -221,6 +221,7 @@ class _Repairs:
     deriver: Deriver
     fact: Fact
     number: int
+    examples: dict[str, Tuple | None] = field(default_factory=dict)
 
     def search(self) -> list[Repair]:
         """The smallest sets of changes that make the fact true, smallest first, none containing another."""
@@ -267,10 +268,26 @@ class _Repairs:
             repairable = [each for each in attempts if not each.failed]
             repairable.sort(key=_closeness(self.deriver.session))
             for attempt in repairable[:_ATTEMPTS]:
-                missing = [_as_fact(each) for each in attempt.missing]
+                missing = [self._filled(each) for each in attempt.missing]
                 if None not in missing:
                     wanted = tuple(_Goal(each, True, goal.depth - 1) for each in missing if each is not None)
                     yield frozenset(), (*wanted, *(_Goal(each, False, 0) for each in attempt.present))
+
+    def _filled(self, pattern: Absence) -> Fact | None:
+        """A fact that fits; what may be anything is taken from a fact that is there. None if there is none."""
+        values: list[Value] = []
+        for at, value in enumerate(pattern.pattern):
+            if not isinstance(value, Wildcard):
+                values.append(value)
+                continue
+            if pattern.relation not in self.examples:
+                rows = self.deriver.state.tables[pattern.relation].lookup((), ())
+                self.examples[pattern.relation] = min(rows, key=repr, default=None)
+            example = self.examples[pattern.relation]
+            if example is None:
+                return None
+            values.append(example[at])
+        return Fact(pattern.relation, tuple(values))
 
     def _removals(self, fact: Fact) -> Iterator[frozenset[_Change]]:
         """Sets of base facts without which a fact has no proof left: one fact of each proof, smallest sets first."""
@@ -305,12 +322,3 @@ class _Repairs:
             return tuple(sorted((each.fact for each in changes if each.op == op), key=repr))
 
         return Repair(chosen("+"), chosen("-"))
-
-
-def _as_fact(pattern: Absence) -> Fact | None:
-    values: list[Value] = []
-    for value in pattern.pattern:
-        if isinstance(value, Wildcard):
-            return None
-        values.append(value)
-    return Fact(pattern.relation, tuple(values))

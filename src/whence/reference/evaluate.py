@@ -47,7 +47,7 @@ def evaluate(
     """
     evaluator = StratumEvaluator(program, limits, on_round)
     for name, rows in facts.items():
-        evaluator.tables[name].replace(set(rows))
+        evaluator.tables[name] = Table(rows)
     evaluator.guard.restart()
     for stratum in program.strata:
         evaluator.evaluate(stratum)

@@ -1,8 +1,4 @@
-"""Whence on Spark: DataFrames in, DataFrames and streams of changes out.
-
->>> from whence import load
->>> from whence.spark import evaluate
-"""
+"""Whence on Spark: DataFrames in, DataFrames and streams of changes out."""
 
 from typing import TYPE_CHECKING, Any
 

@@ -26,12 +26,12 @@ for mode in ("in-task", "decomposed", "shuffled"):
 
 
 def closure() -> str:
-    follows = {at: (at * 7 + 1) % 60 for at in range(60)}
     found = set()
-    for start, at in follows.items():
+    for start in range(60):
+        at = (start * 7 + 1) % 60
         while (start, at) not in found:
             found.add((start, at))
-            at = follows[at]  # noqa: PLW2901
+            at = (at * 7 + 1) % 60
     return f"{len(found)} {sum(x * 61 + y * y for x, y in found)}"
 
 

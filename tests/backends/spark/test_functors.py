@@ -35,9 +35,9 @@ def check(spark: SparkSession, kind: str, rules: list[tuple[str, str]], values: 
     assert {choice.mode for choice in views.choices} == {None}
 
 
-def test_numbers_wrap_around(spark: SparkSession) -> None:
+def test_numbers_wrap_around(compiled: SparkSession) -> None:
     others = [("-x", "number"), ("itof(x)", "float"), ("to_string(x)", "symbol"), ("itou(x)", "unsigned")]
-    check(spark, "number", [(op, "number") for op in INTEGER_OPS] + others, list(NUMBERS))
+    check(compiled, "number", [(op, "number") for op in INTEGER_OPS] + others, list(NUMBERS))
 
 
 def test_unsigned_numbers(spark: SparkSession) -> None:
@@ -45,9 +45,9 @@ def test_unsigned_numbers(spark: SparkSession) -> None:
     check(spark, "unsigned", [(op, "unsigned") for op in INTEGER_OPS] + others, list(UNSIGNED))
 
 
-def test_floats_have_no_nan(spark: SparkSession) -> None:
+def test_floats_have_no_nan(compiled: SparkSession) -> None:
     others = [("to_string(x)", "symbol"), ("ftoi(x)", "number"), ("ftou(x)", "unsigned")]
-    check(spark, "float", [(op, "float") for op in FLOAT_OPS] + others, list(FLOATS))
+    check(compiled, "float", [(op, "float") for op in FLOAT_OPS] + others, list(FLOATS))
 
 
 def test_symbols(spark: SparkSession) -> None:
@@ -68,7 +68,7 @@ def test_match_and_contains(spark: SparkSession) -> None:
     assert_same(spark, program, {"v": [(text,) for text in TEXTS]})
 
 
-def test_aggregates_wrap_around_and_do_not_depend_on_order(spark: SparkSession) -> None:
+def test_aggregates_wrap_around_and_do_not_depend_on_order(compiled: SparkSession) -> None:
     program = load(
         """.decl g(k:number) .input g
         .decl v(k:number, i:number, n:number, u:unsigned, f:float, s:symbol) .input v
@@ -101,4 +101,4 @@ def test_aggregates_wrap_around_and_do_not_depend_on_order(spark: SparkSession) 
         )
         for at in range(60)
     ]
-    assert_same(spark, program, {"g": [(0,), (1,), (2,), (3,)], "v": rows})
+    assert_same(compiled, program, {"g": [(0,), (1,), (2,), (3,)], "v": rows})

@@ -272,23 +272,28 @@ def test_changes_missed_while_released_are_noticed(open_reader, connection) -> N
 
 def test_columns_keep_their_types(connection, database) -> None:
     connection.execute(
-        'CREATE TABLE "Odd Names" (n smallint PRIMARY KEY, f real, b bool, d date, "t z" timestamptz, u uuid, time text)'
+        """CREATE TABLE "Odd % Names" (n smallint PRIMARY KEY, f real, b bool, d date, "t z" timestamptz, u uuid, time text,
+           "100%" int)"""
     )
-    connection.execute(capture_sql(["Odd Names"]))
-    source = PostgresSource({"url": database, "table": "Odd Names"})
+    connection.execute(capture_sql(["Odd % Names"]))
+    source = PostgresSource({"url": database, "table": "Odd % Names"})
     assert source.schema() == (
-        "`op` string, `seq` bigint, `time` string, `n` bigint, `f` double, `b` boolean, `d` date, `t z` timestamp, `u` string"
+        "`op` string, `seq` bigint, `time` string, `n` bigint, `f` double, `b` boolean, `d` date, `t z` timestamp, "
+        "`u` string, `100%` bigint"
     )
     connection.execute(
-        """INSERT INTO "Odd Names" VALUES (1, 'Infinity', true, '2026-02-03', '2026-02-03 04:05+06',
-           'd3b07384-d9a0-4c9b-8f0e-3d0f1f1f1f1f', 'noon'), (2, NULL, NULL, NULL, NULL, NULL, NULL)"""
+        """INSERT INTO "Odd % Names" VALUES (1, 'Infinity', true, '2026-02-03', '2026-02-03 04:05+06',
+           'd3b07384-d9a0-4c9b-8f0e-3d0f1f1f1f1f', 'noon', 5), (2, NULL, NULL, NULL, NULL, NULL, NULL, NULL)"""
     )
-    reader = source.streamReader(_schema("time string, n bigint, f double, b boolean, d string, `t z` timestamp"))
+    reader = source.streamReader(
+        _schema("time string, n bigint, f double, b boolean, d string, `t z` timestamp, 100% bigint")
+    )
     rows, _ = _poll(reader, reader.initialOffset())
     reader.stop()
     assert rows[0][:5] == ("noon", 1, float("inf"), True, "2026-02-03")
     assert rows[0][5].timestamp() == 1770069900.0
-    assert rows[1] == (None, 2, None, None, None, None)
+    assert rows[0][6] == 5
+    assert rows[1] == (None, 2, None, None, None, None, None)
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,14 @@ import json
 from pathlib import Path
 
 import psycopg
+import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from tests.pipeline.sources.broker import Broker
 
-from whence import load
+from whence import Changes, load
+from whence.pipeline.sinks import CallbackSink, Sink
+from whence.pipeline.sinks.postgres import PostgresSink
 from whence.pipeline.sources.capture import capture_sql
 from whence.pipeline.sources.kafka import KafkaSource
 from whence.pipeline.sources.postgres import PostgresSource
@@ -26,14 +29,18 @@ reach(x, z) :- reach(x, y), link(y, z).
 """)
 
 
-def _views_after(frame: DataFrame, state: Path) -> tuple[set[tuple], int]:
+def _views_after(frame: DataFrame, state: Path, *sinks: Sink) -> tuple[set[tuple], int]:
     """What `reach` is once all that is there was read, and how many epochs that took since the state began."""
-    maintenance = maintain(REACH, {"link": frame}, state=state, once=True)
+    maintenance = maintain(REACH, {"link": frame}, state=state, once=True, sinks=sinks)
     assert maintenance.await_termination(120)
     return maintenance.view("reach"), maintenance.keeper.epoch
 
 
-def test_views_follow_a_postgres_table(
+def _fail(epoch: int, _: Changes) -> None:
+    raise OSError(f"no room for epoch {epoch}")
+
+
+def test_views_follow_a_postgres_table_into_another(
     spark: SparkSession, connection: psycopg.Connection, database: str, tmp_path: Path
 ) -> None:
     connection.execute("CREATE TABLE link (src text, dst text, PRIMARY KEY (src, dst))")
@@ -41,11 +48,18 @@ def test_views_follow_a_postgres_table(
     connection.execute(capture_sql(["link"]))
     spark.dataSource.register(PostgresSource)
     changes = spark.readStream.format("whence-postgres").options(url=database, table="link").load()
-    assert _views_after(changes, tmp_path / "state") == ({("a", "b"), ("a", "c"), ("b", "c")}, 1)
+    sink = PostgresSink(database, REACH)
+    assert _views_after(changes, tmp_path / "state", sink) == ({("a", "b"), ("a", "c"), ("b", "c")}, 1)
     connection.execute("UPDATE link SET dst = 'd' WHERE src = 'b'")
     connection.execute("DELETE FROM link WHERE src = 'a'")
+    # What is written after a failure comes again, and is in the table once.
+    with pytest.raises(OSError, match="no room for epoch 2"):
+        _views_after(changes, tmp_path / "state", sink, CallbackSink(_fail))
     connection.execute("INSERT INTO link VALUES ('d', 'e')")
-    assert _views_after(changes, tmp_path / "state") == ({("b", "d"), ("b", "e"), ("d", "e")}, 2)
+    expected = {("b", "d"), ("b", "e"), ("d", "e")}
+    assert _views_after(changes, tmp_path / "state", sink) == (expected, 3)
+    assert set(connection.execute("TABLE reach")) == expected
+    sink.close()
 
 
 def test_views_follow_a_kafka_topic(spark: SparkSession, tmp_path: Path) -> None:

@@ -70,7 +70,7 @@ class Assembled:
             table.link_new()
         for place, step in self.masks:
             self.code[place] = forbid(step)
-        self.state[: machine.LEVELS] = 0
+        self.state[machine.NEXT] = self.state[machine.DEPTH] = self.state[machine.RESUME] = 0
         self.is_last = False
 
     def next_heads(self, ids: Ids) -> tuple[Lines, Ids]:

@@ -43,6 +43,7 @@ from whence.reference import EvaluationWarning
 # Changed rows are taken through a plan in portions whose intermediate results stay in the cache.
 PORTION = 1 << 14
 B = TypeVar("B", bound=Batch)
+_NO_IDS: Ids = np.empty(0, dtype=np.int32)
 
 
 class LocalBackend:
@@ -52,8 +53,7 @@ class LocalBackend:
         self.kinds: dict[str, list[Kind]] = {}
         self.tables: dict[str, Table] = {}
         self.dictionary = Dictionary()
-        self.assembled: dict[tuple[int, int], Assembled] = {}
-        self.on_words: dict[int, bool] = {}
+        self.assembled: dict[tuple[int, int], Assembled | None] = {}
         self.buffers = (Scratch(), Scratch())
         self.enumerated = 0
         self.warned: set[tuple[str, str]] = set()
@@ -83,7 +83,9 @@ class LocalBackend:
         return there.tolist()  # type: ignore[no-any-return]
 
     def concatenate(self, batches: Sequence[Ids]) -> Ids:
-        return np.concatenate(batches) if batches else np.empty(0, dtype=np.int32)
+        if len(batches) == 1:
+            return batches[0]
+        return np.concatenate(batches) if batches else _NO_IDS
 
     def unranked(self, keys: Lines) -> Ids:
         return np.full(len(keys), UNRANKED, dtype=np.int32)
@@ -128,7 +130,6 @@ class LocalBackend:
     def _forget_assembled(self) -> None:
         """Instructions name plans and tables by identity."""
         self.assembled.clear()
-        self.on_words.clear()
 
     def scratch(self) -> LocalBackend:
         """Empty tables for the same program, in which values are the same words."""
@@ -173,17 +174,15 @@ class LocalBackend:
     def run(self, plan: DeltaPlan, ids: Ids | None, forbid: Forbid) -> Iterator[tuple[Lines, Ids]]:
         """The heads of the derivations that a plan finds from changed rows, and the highest rank each of them uses."""
         if ids is None or plan.scan is None:
-            for heads, batch in self._complete(plan, Batch(plan.slots, 1), forbid):
-                yield heads, batch.ranks
-            return
-        if self._is_on_words(plan):
-            yield from self._run_on_words(plan, ids, forbid)
-            return
-        for start in range(0, len(ids), PORTION):
-            first = Batch(plan.slots, 0)
-            self._scan(plan, plan.scan, ids[start : start + PORTION], first)
-            for heads, batch in self._complete(plan, first, forbid):
-                yield heads, batch.ranks
+            return self._run_from_nothing(plan, forbid)
+        assembled = self._assembled(plan, 0)
+        if assembled is None:
+            return self._run_on_values(plan, plan.scan, ids, forbid)
+        if not parallel.is_worthwhile(len(ids)):
+            return self._run_on_words(assembled, ids, forbid)
+        other = self._assembled(plan, 1)
+        assert other is not None
+        return self._run_by_halves((assembled, other), ids, forbid)
 
     def trace(self, plan: DeltaPlan, ids: Ids | None, forbid: Forbid) -> Iterator[Trace[Ids, Lines]]:
         """The derivations that a plan finds from changed rows, or from none if it begins with none, and what they used."""
@@ -197,44 +196,53 @@ class LocalBackend:
             for heads, batch in self._complete(plan, first, forbid):
                 yield Trace(heads, batch.rows, batch.absent)
 
-    def _run_on_words(self, plan: DeltaPlan, ids: Ids, forbid: Forbid) -> Iterator[tuple[Lines, Ids]]:
-        if parallel.is_worthwhile(len(ids)):
-            middle = len(ids) // 2
-            pair = (self._assembled(plan, 0), self._assembled(plan, 1))
-            parts = [(pair[0], ids[:middle]), (pair[1], ids[middle:])]
-        else:
-            parts = [(self._assembled(plan, 0), ids)]
+    def _run_from_nothing(self, plan: DeltaPlan, forbid: Forbid) -> Iterator[tuple[Lines, Ids]]:
+        for heads, batch in self._complete(plan, Batch(plan.slots, 1), forbid):
+            yield heads, batch.ranks
+
+    def _run_on_values(self, plan: DeltaPlan, scan: Scan, ids: Ids, forbid: Forbid) -> Iterator[tuple[Lines, Ids]]:
+        for start in range(0, len(ids), PORTION):
+            first = Batch(plan.slots, 0)
+            self._scan(plan, scan, ids[start : start + PORTION], first)
+            for heads, batch in self._complete(plan, first, forbid):
+                yield heads, batch.ranks
+
+    def _run_on_words(self, assembled: Assembled, ids: Ids, forbid: Forbid) -> Iterator[tuple[Lines, Ids]]:
+        assembled.start(forbid)
+        while not assembled.is_last:
+            heads, ranks = assembled.next_heads(ids)
+            if count := len(heads):
+                self.enumerated += count
+                yield heads, ranks
+
+    def _run_by_halves(
+        self, pair: tuple[Assembled, Assembled], ids: Ids, forbid: Forbid
+    ) -> Iterator[tuple[Lines, Ids]]:
+        """One half of the rows in another thread."""
+        middle = len(ids) // 2
+        parts = [(pair[0], ids[:middle]), (pair[1], ids[middle:])]
         for assembled, _ in parts:
             assembled.start(forbid)
         while parts:
-            batches = parallel.run([partial(assembled.next_heads, part) for assembled, part in parts])
-            for heads, ranks in batches:
+            for heads, ranks in parallel.run([partial(assembled.next_heads, part) for assembled, part in parts]):
                 self.enumerated += len(heads)
-                if len(heads):
-                    yield heads, ranks
+                yield heads, ranks
             parts = [(assembled, part) for assembled, part in parts if not assembled.is_last]
 
-    def _is_on_words(self, plan: DeltaPlan) -> bool:
-        """Whether the plan can do without values."""
-        if id(plan) not in self.on_words:
+    def _assembled(self, plan: DeltaPlan, thread: int) -> Assembled | None:
+        """The plan's instructions for one of two threads, or None if it needs values."""
+        key = (id(plan), thread)
+        if key not in self.assembled:
             try:
-                self._assembled(plan, 0)
-                self.on_words[id(plan)] = True
+                self.assembled[key] = assemble(
+                    plan,
+                    self.tables,
+                    lambda each: self.dictionary.encode(each.value, each.kind),
+                    self.buffers[thread],
+                )
             except NotOnWords:
-                self.on_words[id(plan)] = False
-        return self.on_words[id(plan)]
-
-    def _assembled(self, plan: DeltaPlan, thread: int) -> Assembled:
-        """The plan's instructions for one of two threads."""
-        assembled = self.assembled.get((id(plan), thread))
-        if assembled is None:
-            assembled = self.assembled[id(plan), thread] = assemble(
-                plan,
-                self.tables,
-                lambda each: self.dictionary.encode(each.value, each.kind),
-                self.buffers[thread],
-            )
-        return assembled
+                self.assembled[key] = None
+        return self.assembled[key]
 
     def _complete(self, plan: DeltaPlan, batch: B, forbid: Forbid, done: int = 0) -> Iterator[tuple[Lines, B]]:
         """What becomes of a batch in the steps that are left, and its heads."""

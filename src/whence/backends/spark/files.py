@@ -39,7 +39,7 @@ def _read(spark: SparkSession, program: Program, transfer: Transfer, folder: Pat
     relation = program.relations[transfer.relation]
     shapes = Shapes(program.types)
     stem = transfer.params.get("name", relation.name)
-    for form, path in _candidates(folder, stem):
+    for form, path in _candidates(folder.resolve(), stem):  # Java's current folder may be another
         reader = spark.read.schema(_schema(relation, shapes)).option("mode", "FAILFAST")
         if form == Form.PARQUET:
             return spark.read.parquet(str(path))
@@ -60,6 +60,7 @@ def _candidates(folder: Path, stem: str) -> Iterator[tuple[Form, Path]]:
 
 def write_frame(frame: DataFrame, form: Form, relation: Relation, path: Path) -> None:
     """Writes a folder of parts, in place of what was there."""
+    path = path.resolve()  # Java's current folder may be another
     writer = frame.write.mode("overwrite")
     if form == Form.PARQUET:
         writer.parquet(str(path))

@@ -255,7 +255,7 @@ def _changes_query(table: TableName, names: frozenset[str], schema: StructType) 
     return sql.SQL(
         "SELECT {columns} FROM whence_capture.changes AS change, jsonb_populate_record(NULL::{table}, change.row) AS held "
         "WHERE change.relation = %s AND change.seq > %s AND change.seq <= %s ORDER BY change.seq"
-    ).format(columns=sql.SQL(", ").join(columns), table=sql.Identifier(table.schema, table.table))
+    ).format(columns=sql.SQL(", ").join(columns), table=_identifier(table.schema, table.table))
 
 
 def _column(table: TableName, names: frozenset[str], name: str, kind: str) -> sql.Composable:
@@ -265,4 +265,9 @@ def _column(table: TableName, names: frozenset[str], name: str, kind: str) -> sq
         return sql.SQL(_OWN[name][0])
     if kind not in _CASTS:
         raise ValueError(f"column {name} cannot be read as {kind}, only as {', '.join(_CASTS)}")
-    return sql.SQL("held.{name}::{kind}").format(name=sql.Identifier(name), kind=sql.SQL(_CASTS[kind]))
+    return sql.SQL("held.{name}::{kind}").format(name=_identifier(name), kind=sql.SQL(_CASTS[kind]))
+
+
+def _identifier(*names: str) -> sql.Identifier:
+    """A name inside a query with parameters, where % begins one."""
+    return sql.Identifier(*(name.replace("%", "%%") for name in names))

@@ -1,0 +1,56 @@
+"""Of atoms with equally many columns bound, the one of the smallest relation is joined first, if sizes are known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from whence import Session, Update, load
+from whence.plan import compile_plan
+from whence.plan.steps import Check, Join
+
+TEXT = """
+.decl r(x:number, y:number)
+.decl s(y:number, z:number)
+.decl t(x:number, z:number)
+.input r, s, t
+.output triangle
+triangle(x, y, z) :- r(x, y), s(y, z), t(x, z).
+"""
+
+
+def order(sizes: Mapping[str, int] | None) -> list[str]:
+    """What is joined when r changes."""
+    plan = compile_plan(load(TEXT), None, sizes)
+    (delta,) = (each for stratum in plan.strata for each in stratum.deltas if each.scan and each.scan.relation == "r")
+    return [step.relation for step in delta.steps if isinstance(step, Join | Check)]
+
+
+def test_the_smallest_relation_comes_first() -> None:
+    assert order({"r": 10, "s": 1000, "t": 10}) == ["t", "s"]
+    assert order({"r": 10, "s": 10, "t": 1000}) == ["s", "t"]
+
+
+def test_without_sizes_the_text_decides() -> None:
+    assert order(None) == order({"s": 5, "t": 5}) == ["s", "t"]
+
+
+def test_a_relation_of_unknown_size_comes_last() -> None:
+    assert order({"t": 10**9}) == ["t", "s"]
+
+
+def test_a_session_plans_with_the_sizes_of_its_facts_and_again_when_rules_change() -> None:
+    links = {(1, at) for at in range(50)}
+    session = Session(load(TEXT), facts={"r": {(0, 1)}, "s": links, "t": {(0, 7), (0, 99)}})
+    assert set(session.relation("triangle")) == {(0, 1, 7)}
+    session.apply(Update("+", "t", (0, at)) for at in range(200))
+    assert len(session.relation("triangle")) == 50
+    session.add_rule("triangle(y, x, z) :- s(y, z), t(x, z), r(x, y).")
+    deltas = [each for stratum in session.plan.strata for each in stratum.deltas if each.scan]
+    joined = {
+        (delta.rule.name, delta.scan.relation if delta.scan else ""): [
+            step.relation for step in delta.steps if isinstance(step, Join | Check)
+        ]
+        for delta in deltas
+    }
+    assert joined["triangle#1", "r"] == joined["triangle#2", "r"] == ["s", "t"]
+    assert len(session.relation("triangle")) == 100
