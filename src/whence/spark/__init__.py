@@ -3,16 +3,28 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from whence.backends.spark.annotated import evaluate_annotated
     from whence.backends.spark.boundary import SchemaError
     from whence.backends.spark.choose import Choice, ModeError
     from whence.backends.spark.evaluate import Views, evaluate
     from whence.backends.spark.options import Mode
     from whence.pipeline.streaming import Maintenance, maintain
 
-__all__ = ["Choice", "Maintenance", "Mode", "ModeError", "SchemaError", "Views", "evaluate", "maintain"]
+__all__ = [
+    "Choice",
+    "Maintenance",
+    "Mode",
+    "ModeError",
+    "SchemaError",
+    "Views",
+    "evaluate",
+    "evaluate_annotated",
+    "maintain",
+]
 
 _HOMES = {
     "evaluate": "whence.backends.spark.evaluate",
+    "evaluate_annotated": "whence.backends.spark.annotated",
     "Views": "whence.backends.spark.evaluate",
     "SchemaError": "whence.backends.spark.boundary",
     "Choice": "whence.backends.spark.choose",

@@ -58,9 +58,9 @@ def run_in_rounds(
     `plans` start from a recursive atom each, `seeds` are what the other rules and the outside give.
     """
     state: dict[str, _Found] = {}
-    with _partitions(spark) as set_partitions:
+    with partitions(spark) as set_partitions:
         for name, frame in seeds.items():
-            new, rows = _materialized(frame.distinct())
+            new, rows = materialized(frame.distinct())
             state[name] = _Found(program.relations[name], new, rows, total=rows)
             found[name] = new
         rounds, started = 0, time.monotonic()
@@ -84,7 +84,7 @@ def _round(
         if driver.rows:
             derived.setdefault(plan.rule.head.relation, []).append(derive(plan, driver.new))
     fresh = {
-        name: _materialized(_without(reduce(DataFrame.union, frames).distinct(), found[name], state[name].relation))
+        name: materialized(_without(reduce(DataFrame.union, frames).distinct(), found[name], state[name].relation))
         for name, frames in derived.items()
     }
     for name, each in state.items():
@@ -93,9 +93,7 @@ def _round(
         each.new, each.rows = fresh.get(name, (each.new, 0))
         each.total += each.rows
         if len(each.pieces) >= COMPACT:
-            each.pieces = [
-                _materialized(reduce(DataFrame.union, each.pieces).coalesce(_partition_count(each.total)))[0]
-            ]
+            each.pieces = [materialized(reduce(DataFrame.union, each.pieces).coalesce(_partition_count(each.total)))[0]]
         found[name] = each.everything()
 
 
@@ -107,7 +105,7 @@ def _without(frame: DataFrame, known: DataFrame, relation: Relation) -> DataFram
     return frame.join(renamed, F.expr(" and ".join(conditions or ["true"])), "left_anti")
 
 
-def _materialized(frame: DataFrame) -> tuple[DataFrame, int]:
+def materialized(frame: DataFrame) -> tuple[DataFrame, int]:
     """The rows without the plan that made them, and their number: one job."""
     cut = frame.localCheckpoint(eager=False)
     return cut, cut.count()
@@ -131,7 +129,7 @@ def _partition_count(rows: int) -> int:
 
 
 @contextmanager
-def _partitions(spark: SparkSession) -> Iterator[Callable[[int], None]]:
+def partitions(spark: SparkSession) -> Iterator[Callable[[int], None]]:
     """Sets how many partitions a shuffle makes, by the number of rows; as it was afterwards."""
     before = spark.conf.get(_PARTITIONS)
     spark.conf.set(_PARTITIONS, str(spark.sparkContext.defaultParallelism))
