@@ -75,7 +75,7 @@ COMMANDS = (
     LazyCommand(
         "probability",
         "whence.cli.probability:probability",
-        "Show how likely a fact is, given how likely base facts are.",
+        "Show how likely a fact is, given independent probabilities of base facts.",
         QUESTIONS,
     ),
     LazyCommand(
