@@ -8,7 +8,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+from whence import Update, load
 from whence.cli import app
+from whence.pipeline.epochs import Epoch
+from whence.pipeline.keeper import Keeper
+from whence.pipeline.store import Store
 
 PROGRAM = """\
 .decl link(x:symbol, y:symbol)
@@ -150,3 +154,14 @@ def test_responsibility_shares_add_up(ask) -> None:
     assert sum(each["shapley"] for each in found) == pytest.approx(1)
     assert "taken for granted" in ask("responsibility", "reach(a, d)").output
     assert ask("responsibility", "reach(a, d)", "--among", "reach").exit_code == 2
+
+
+def test_a_state_can_be_asked_while_its_run_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    program = load(".decl link(x:symbol, y:symbol) .input link\nr1: reach(x, y) :- link(x, y).\n.output reach")
+    running = Keeper(program, store=Store.open(tmp_path / "state", program))
+    running.apply([Epoch([Update("+", "link", ("a", "b"))])])
+    found = CliRunner().invoke(app, ["why", "state", 'reach("a", "b")'])
+    assert found.output.startswith('reach("a", "b")  by r1\n└─ link("a", "b")\n')
+    running.apply([Epoch([Update("-", "link", ("a", "b"))])])
+    assert "does not hold" in CliRunner().invoke(app, ["why", "state", 'reach("a", "b")']).output

@@ -277,3 +277,15 @@ def test_a_format_of_the_future_is_refused(state: Path) -> None:
     (state / "manifest.json").write_text(json.dumps({**content, "checksum": manifest.checksum(body)}))
     with pytest.raises(StateError, match="has format 2; this version reads format 1"):
         Store.open(state, NUMBERS)
+
+
+def test_looking_at_a_state_leaves_what_its_run_is_writing(tmp_path: Path) -> None:
+    running = keeper(tmp_path)
+    running.apply([numbers(1)])
+    unnamed = tmp_path / "snapshots" / "being-written"
+    unnamed.mkdir()
+    assert Store.read(tmp_path).recover().base.rows == {"n": {(1,)}}
+    assert unnamed.is_dir()
+    running.close()
+    keeper(tmp_path)
+    assert not unnamed.exists()

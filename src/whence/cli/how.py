@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from whence.cli.programs import FunctionsOption, ProgramArgument
+from whence.cli.programs import FunctionsOption
 from whence.cli.questions import (
     MAX_FACTS,
     DepthOption,
@@ -15,6 +15,7 @@ from whence.cli.questions import (
     JsonOption,
     MaxFactsOption,
     SecondsOption,
+    SubjectArgument,
     annotations_argument,
     answering,
     bounds_of,
@@ -31,7 +32,7 @@ from whence.semiring import SEMIRINGS, NotInThisSemiring
 
 
 def how(
-    program: ProgramArgument,
+    program: SubjectArgument,
     fact: FactArgument,
     *,
     facts: FactsOption = Path(),

@@ -6,11 +6,12 @@ from typing import Annotated
 
 import typer
 
-from whence.cli.programs import FunctionsOption, ProgramArgument
+from whence.cli.programs import FunctionsOption
 from whence.cli.questions import (
     FactArgument,
     FactsOption,
     JsonOption,
+    SubjectArgument,
     annotations_argument,
     answering,
     fact_argument,
@@ -26,7 +27,7 @@ _BUDGET = Budget()
 
 
 def probability(
-    program: ProgramArgument,
+    program: SubjectArgument,
     fact: FactArgument,
     *,
     facts: FactsOption = Path(),

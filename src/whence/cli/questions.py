@@ -11,11 +11,13 @@ import typer
 
 from whence import session
 from whence.cli.evaluate import read_inputs, reported_errors, shown_warnings
-from whence.cli.programs import load_program
+from whence.cli.functions import load_functions
+from whence.cli.programs import existing_file, load_program
 from whence.cli.progress import Progress
 from whence.cli.terminal import err, show
 from whence.lang.program import Program
 from whence.lang.types import Tuple
+from whence.pipeline.store import Store
 from whence.provenance.annotations import Annotations
 from whence.provenance.base import free_facts, parse_fact
 from whence.provenance.derive import CannotExplain
@@ -23,6 +25,19 @@ from whence.provenance.expand import Bounds
 from whence.provenance.graph import Fact
 from whence.semiring import NotInThisSemiring
 
+
+def _program_or_state(path: Path) -> Path:
+    return path if path.is_dir() else existing_file(path)
+
+
+SubjectArgument = Annotated[
+    Path,
+    typer.Argument(
+        metavar="PROGRAM",
+        help="A Datalog program (.dl) or a SQL file (.sql); or the folder that a run keeps its state in (whence run --state).",
+        callback=_program_or_state,
+    ),
+]
 FactArgument = Annotated[str, typer.Argument(metavar="FACT", help="""A fact, such as 'reach("a", "f")'.""")]
 FactsOption = Annotated[Path, typer.Option("-F", "--fact-dir", metavar="DIR", help="Where the files of .input are.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
@@ -52,10 +67,15 @@ def answering() -> Iterator[None]:
 
 
 def read_program(path: Path, functions: Path | None, facts: Path) -> tuple[Program, dict[str, set[Tuple]]]:
-    """The program and all its base facts, those that it states itself among them."""
-    program, stated = free_facts(session.lasting(load_program(path, functions)))
+    """The program and all its base facts, those that it states itself among them; of a state, those of its last epoch."""
     with Progress(err, "reading", quiet=False) as progress:
-        given = read_inputs(program, facts, progress)
+        if path.is_dir():
+            store = Store.read(path, load_functions(functions))
+            program, stated = free_facts(session.lasting(store.program))
+            given = store.recover().base.rows
+        else:
+            program, stated = free_facts(session.lasting(load_program(path, functions)))
+            given = read_inputs(program, facts, progress)
     for name, rows in stated.items():
         given.setdefault(name, set()).update(rows)
     return program, given

@@ -6,15 +6,23 @@ from typing import Annotated
 
 import typer
 
-from whence.cli.programs import FunctionsOption, ProgramArgument
-from whence.cli.questions import FactArgument, FactsOption, JsonOption, answering, fact_argument, open_session
+from whence.cli.programs import FunctionsOption
+from whence.cli.questions import (
+    FactArgument,
+    FactsOption,
+    JsonOption,
+    SubjectArgument,
+    answering,
+    fact_argument,
+    open_session,
+)
 from whence.provenance.responsibility import contributions
 from whence.provenance.show import show_fact
 from whence.provenance.tree import fact_to_json
 
 
 def responsibility(
-    program: ProgramArgument,
+    program: SubjectArgument,
     fact: FactArgument,
     *,
     facts: FactsOption = Path(),

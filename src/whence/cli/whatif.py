@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from whence.cli.programs import FunctionsOption, ProgramArgument
+from whence.cli.programs import FunctionsOption
 from whence.cli.progress import Progress
-from whence.cli.questions import FactsOption, JsonOption, answering, base_fact_argument, open_session
+from whence.cli.questions import FactsOption, JsonOption, SubjectArgument, answering, base_fact_argument, open_session
 from whence.cli.terminal import counted, err
 from whence.provenance.graph import Fact
 from whence.provenance.show import show_fact
@@ -19,7 +19,7 @@ from whence.session import Session, Update
 
 
 def whatif(
-    program: ProgramArgument,
+    program: SubjectArgument,
     *,
     facts: FactsOption = Path(),
     functions: FunctionsOption = None,

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from whence.cli.programs import FunctionsOption, ProgramArgument
+from whence.cli.programs import FunctionsOption
 from whence.cli.questions import (
     MAX_FACTS,
     DepthOption,
@@ -16,6 +16,7 @@ from whence.cli.questions import (
     JsonOption,
     MaxFactsOption,
     SecondsOption,
+    SubjectArgument,
     answering,
     bounds_of,
     fact_argument,
@@ -39,7 +40,7 @@ class Format(StrEnum):
 
 
 def why(
-    program: ProgramArgument,
+    program: SubjectArgument,
     fact: FactArgument,
     *,
     facts: FactsOption = Path(),

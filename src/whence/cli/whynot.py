@@ -7,8 +7,16 @@ from typing import Annotated
 
 import typer
 
-from whence.cli.programs import FunctionsOption, ProgramArgument
-from whence.cli.questions import FactArgument, FactsOption, JsonOption, answering, fact_argument, open_session
+from whence.cli.programs import FunctionsOption
+from whence.cli.questions import (
+    FactArgument,
+    FactsOption,
+    JsonOption,
+    SubjectArgument,
+    answering,
+    fact_argument,
+    open_session,
+)
 from whence.lang.program import Program
 from whence.provenance.show import show_fact, show_rules
 from whence.provenance.tree import fact_to_json
@@ -17,7 +25,7 @@ from whence.provenance.whynot import whynot as ask
 
 
 def whynot(
-    program: ProgramArgument,
+    program: SubjectArgument,
     fact: FactArgument,
     *,
     facts: FactsOption = Path(),

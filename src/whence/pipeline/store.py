@@ -163,7 +163,8 @@ class Store:
 
     def recover(self) -> Recovered:
         """The state after the last epoch. A snapshot that is damaged is passed over, with a warning. Raises Damaged."""
-        self._remove_leftovers()
+        if self._lock is not None:  # a run that goes on may be writing what looks like leftovers
+            self._remove_leftovers()
         snapshot, base = self._newest_whole()
         last, source = snapshot.epoch, snapshot.source
         entries = self._entries(snapshot.epoch)
