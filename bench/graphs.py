@@ -37,7 +37,7 @@ def tree(levels: tuple[int, ...] = (1, 1, 1, 1, 4, 8, 176, 176, 528)) -> Edges:
     return edges
 
 
-def points_to(variables: int = 12_000, objects: int = 900, seed: int = 3) -> dict[str, Edges]:
+def points_to(variables: int = 10_500, objects: int = 720, seed: int = 3) -> dict[str, Edges]:
     """Statements of a program for Andersen's analysis: allocations, copies, loads and stores between close variables."""
     rng = random.Random(seed)
 
