@@ -37,9 +37,8 @@ class Groups(Generic[Ids, Keys]):
 
     def grow(self, source: str, ids: Ids) -> None:
         """Has the groups of rows that came to the stratum aggregated again, unless that cannot change their value."""
-        keys = (
-            self.operations.improved(ids, ABSENT) if source == self.spec.rows else self.operations.keys_of(source, ids)
-        )
+        is_told = source == self.spec.rows and self.operations.is_of_numbers
+        keys = self.operations.improved(ids, ABSENT) if is_told else self.operations.keys_of(source, ids)
         if len(keys):
             self.touched.append(keys)
 
@@ -63,7 +62,8 @@ class Groups(Generic[Ids, Keys]):
 
         Unless all inputs are settled, what came in this epoch does not count yet.
         """
-        keys = self.operations.keys_of(source, ids)
+        is_told = source == self.spec.rows and self.operations.is_of_numbers
+        keys = self.operations.weakened(ids, ABSENT) if is_told else self.operations.keys_of(source, ids)
         recursive = tuple(name for name in self.spec.sources if name in self.members)
         return self.operations.unsupported(keys, self._forbid(GONE if is_settled else ADDED | GONE), ABSENT, recursive)
 

@@ -54,8 +54,17 @@ class GroupOperations(Protocol[Ids_contra, Keys]):
         """The groups that rows of the aggregate's relations belong to."""
         ...
 
+    @property
+    def is_of_numbers(self) -> bool:
+        """Whether it is the least or greatest of numbers, so that one look at a row tells what it does to its group."""
+        ...
+
     def improved(self, ids: Ids_contra, absent: int) -> Keys:
-        """Of the groups that rows have come to, those whose value they may change."""
+        """Of the groups that rows have come to, those whose value they change."""
+        ...
+
+    def weakened(self, ids: Ids_contra, absent: int) -> Keys:
+        """Of the groups that rows have gone from, those that had their value."""
         ...
 
     def the_only_key(self) -> Keys: ...

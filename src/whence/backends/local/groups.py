@@ -28,6 +28,10 @@ class LocalGroups:
     tables: dict[str, Table]
     dictionary: Dictionary
 
+    @property
+    def is_of_numbers(self) -> bool:
+        return self.spec.op in ("min", "max") and self.spec.value_kind == NUMBER
+
     def keys_of(self, relation: str, ids: Ids) -> Lines:
         spec = self.spec
         columns = spec.output_keys
@@ -44,16 +48,23 @@ class LocalGroups:
         return distinct_lines(np.concatenate(batches))
 
     def improved(self, ids: Ids, absent: int) -> Lines:
-        """Of the groups that rows have come to, those that they may change."""
+        keys, picks, values, bests = self._beside_best(ids, absent)
+        may_change = np.ones(len(keys), dtype=np.bool_)
+        may_change[picks] = values < bests if self.spec.op == "min" else values > bests
+        return distinct_lines(keys[may_change])
+
+    def weakened(self, ids: Ids, absent: int) -> Lines:
+        keys, picks, values, bests = self._beside_best(ids, absent)
+        return distinct_lines(keys[picks[values == bests]])
+
+    def _beside_best(self, ids: Ids, absent: int) -> tuple[Lines, Ids, Words, Words]:
+        """The keys of rows; which of them have a row in the output; and the values of both, where that is all it takes."""
         spec, rows, table = self.spec, self.tables[self.spec.rows], self.tables[self.spec.output]
         keys = rows.part(ids, spec.key_columns)
-        if spec.op in ("min", "max") and spec.value_kind == NUMBER and spec.value_column is not None:
-            picks, best = self._rows_of(keys, absent)
-            values, bests = rows.column(ids, spec.value_column)[picks], table.column(best, spec.output_value)
-            may_change = np.ones(len(ids), dtype=np.bool_)
-            may_change[picks] = values < bests if spec.op == "min" else values > bests
-            keys = keys[may_change]
-        return distinct_lines(keys)
+        picks, best = self._rows_of(keys, absent)
+        assert spec.value_column is not None
+        values = rows.column(ids, spec.value_column)[picks]
+        return keys, picks, values, table.column(best, spec.output_value)
 
     def without_rows(self, keys: Lines, absent: int) -> Lines:
         has_row = np.zeros(len(keys), dtype=np.bool_)
