@@ -93,7 +93,7 @@ heap(p, o) :- store(v, w), pt(v, p), pt(w, o).
 
 
 def workloads() -> list[Workload]:
-    small, large, tiny = {"link": gnm(1000, 2000)}, {"link": gnm(2000, 5000)}, {"link": gnm(400, 800)}
+    small, large, tiny = {"link": gnm(1000, 2000)}, {"link": gnm(2000, 5000)}, {"link": gnm(300, 600)}
     closure_text = "reach({x},{y}) :- link({x},{y}){d} reach({x},{z}) :- reach({x},{y}), reach({y},{z}){d}"
     points_text = (
         "pt({v},{o}) :- alloc({v},{o}){d} pt({v},{o}) :- assign({v},{w}), pt({w},{o}){d}"
@@ -120,7 +120,7 @@ def workloads() -> list[Workload]:
             {"link": gnm(20_000, 60_000)},
             COMPONENTS_SQL,
         ),
-        Workload("closure, non-linear rule, 400 nodes, 800 edges", NON_LINEAR, "reach", tiny, NON_LINEAR_SQL, *both[0]),
+        Workload("closure, non-linear rule, 300 nodes, 600 edges", NON_LINEAR, "reach", tiny, NON_LINEAR_SQL, *both[0]),
         Workload("points-to (Andersen)", POINTS_TO, "pt", points_to(), "", *both[1]),
     ]
 

@@ -23,7 +23,7 @@ def main() -> None:
             self.commit()
             for x, y in chosen:
                 if op == "-":
-                    self._remove(None, {"x": x, "y": y})
+                    self.delete(x=x, y=y)
                 else:
                     self.next(x=x, y=y)
                 self.commit()
@@ -34,12 +34,13 @@ def main() -> None:
 
     link = pw.io.python.read(Updates(), schema=Link, autocommit_duration_ms=None)
 
-    def step(reach: pw.Table) -> pw.Table:
+    def step(reach: pw.Table, link: pw.Table) -> dict[str, pw.Table]:
         longer = reach.join(link, reach.y == link.x).select(x=reach.x, y=link.y)
-        return link.concat_reindex(longer).groupby(pw.this.x, pw.this.y).reduce(pw.this.x, pw.this.y)
+        both = link.concat_reindex(longer)
+        return {"reach": both.groupby(pw.this.x, pw.this.y).reduce(pw.this.x, pw.this.y), "link": link}
 
     first = link.groupby(pw.this.x, pw.this.y).reduce(pw.this.x, pw.this.y)
-    reach = pw.iterate(step, reach=first)
+    reach = pw.iterate(step, reach=pw.iterate_universe(first), link=link).reach
     pw.io.null.write(reach)
     began = time.perf_counter()
     pw.run(monitoring_level=pw.MonitoringLevel.NONE)
