@@ -37,17 +37,22 @@ def tree(levels: tuple[int, ...] = (1, 1, 1, 1, 4, 8, 176, 176, 528)) -> Edges:
     return edges
 
 
-def points_to(variables: int = 10_500, objects: int = 720, seed: int = 3) -> dict[str, Edges]:
-    """Statements of a program for Andersen's analysis: allocations, copies, loads and stores between close variables."""
+def points_to(modules: int = 6, variables: int = 4_000, objects: int = 1_000, seed: int = 3) -> dict[str, Edges]:
+    """Statements of a program for Andersen's analysis, module by module: allocations, copies, loads and stores.
+
+    Variables are copied to close ones of their module; one in a hundred is loaded through, and one stored through.
+    """
     rng = random.Random(seed)
+    found: dict[str, Edges] = {"alloc": [], "assign": [], "load": [], "store": []}
+    for module in range(modules):
+        first = module * (variables + objects)
+        names = range(first, first + variables)
 
-    def near(one: int) -> int:
-        return (one + rng.randint(1, 40)) % variables
+        def near(one: int, first: int = first) -> int:
+            return first + (one - first + rng.randint(1, 40)) % variables
 
-    found: dict[str, Edges] = {
-        "alloc": [(rng.randrange(variables), variables + number) for number in range(objects)],
-        "assign": [(near(one), one) for one in range(variables)],
-        "load": [(near(one), one) for one in rng.sample(range(variables), variables // 40)],
-        "store": [(near(one), one) for one in rng.sample(range(variables), variables // 40)],
-    }
+        found["alloc"] += [(rng.choice(names), first + variables + number) for number in range(objects)]
+        found["assign"] += [(near(one), one) for one in names]
+        for statement in ("load", "store"):
+            found[statement] += [(near(one), one) for one in rng.sample(names, variables // 100)]
     return {name: sorted(set(rows)) for name, rows in found.items()}

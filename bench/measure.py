@@ -69,7 +69,9 @@ def plot_bars(
         places = [row + at * width for row, value in enumerate(values) if value is not None]
         drawn = [value for value in values if value is not None]
         bars = axes.barh(places, drawn, height=width, label=who)
-        axes.bar_label(bars, labels=[f" {value:,.0f}" if value >= 100 else f" {value:.2g}" for value in drawn], fontsize=8)
+        axes.bar_label(
+            bars, labels=[f" {value:,.0f}" if value >= 100 else f" {value:.2g}" for value in drawn], fontsize=8
+        )
     axes.set_yticks([row + 0.4 - width / 2 for row in range(len(labels))], labels)
     axes.invert_yaxis()
     axes.set_xscale("log")
