@@ -11,8 +11,9 @@ from pyspark.sql import SparkSession
 
 from whence.backends.spark.session import QUIET
 
-# How long something takes says more about what else the machine does than about the code.
-settings.register_profile("whence", deadline=None)
+# How long something takes says more about what else the machine does than about the code. `make test` says the same of the
+# same code every time; `make test-long` goes where nobody has been.
+settings.register_profile("whence", deadline=None, derandomize="WHENCE_EXAMPLES" not in os.environ)
 settings.load_profile("whence")
 
 

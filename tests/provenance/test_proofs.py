@@ -171,3 +171,11 @@ def test_what_the_session_cannot_hold_is_refused() -> None:
         smallest_proof(deriver, Fact("rech", ("a", "b")))
     with pytest.raises(ValueError, match="reach has 2 columns, not 1"):
         smallest_proof(deriver, Fact("reach", ("a",)))
+
+
+def test_firings_of_a_range_make_one_proof() -> None:
+    program = load(".decl f(x:number) .input f p(x) :- f(x), t = range(x, 3). .output p")
+    session = Session(program, facts={"f": [(0,)]})
+    graph = derivation_graph(session, [Fact("p", (0,))])
+    assert len(graph.derivations[Fact("p", (0,))]) == 3
+    assert len(smallest_proofs(graph, Fact("p", (0,)), 5)) == 1

@@ -280,7 +280,8 @@ def _extensions(
         reached = max(partial.height, depth)
         yield _Partial((None, partial.choices), rest, reached, size + 1, partial.closed + 1), max(around, depth)
     here = _Path(fact, path)
-    for firing in graph.derivations.get(fact, ()):
+    # Firings that differ only in variables of no fact, as those of a range, make the same proof.
+    for firing in dict.fromkeys(graph.derivations.get(fact, ())):
         premises = firing.premises
         if any(premise not in costs or _is_above(premise, here) for premise in premises):
             continue
