@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +21,17 @@ NAME, PREVIOUS = "manifest.json", "manifest.previous.json"
 
 @dataclass(frozen=True)
 class Manifest:
-    """`delivered` is an epoch that every sink has; those after it may have to be delivered again."""
+    """`delivered` is an epoch that every sink has; those after it may have to be delivered again.
+
+    `parts` is their number if the state is kept in parts, and `columns` what its relations are split by.
+    """
 
     name: str
     text: str
     snapshots: tuple[Snapshot, ...] = ()
     delivered: int = -1
+    parts: int | None = None
+    columns: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, program: Program) -> Manifest:
@@ -48,6 +54,8 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
         "program": {"name": manifest.name, "text": manifest.text},
         "snapshots": [each.as_json() for each in manifest.snapshots],
         "delivered": manifest.delivered,
+        "parts": manifest.parts,
+        "columns": dict(manifest.columns),
     }
     path, previous = folder / NAME, folder / PREVIOUS
     if path.exists():
@@ -85,7 +93,9 @@ def _read(path: Path) -> Manifest:
     if content["format"] != FORMAT:
         raise StateError([f"{path} has format {content['format']}; this version reads format {FORMAT}"])
     snapshots = tuple(Snapshot(**each) for each in content["snapshots"])
-    return Manifest(content["program"]["name"], content["program"]["text"], snapshots, content["delivered"])
+    program = content["program"]
+    kept = {name: content[name] for name in ("delivered", "parts", "columns") if name in content}
+    return Manifest(program["name"], program["text"], snapshots, **kept)
 
 
 def _canonical(content: dict[str, Json]) -> bytes:
