@@ -85,30 +85,28 @@ def part_of(value: Value, parts: int) -> int:
 def partition(program: Program, wanted: Iterable[str]) -> Partitioning:
     """How to split the relations that the wanted ones need, with as few of them whole as possible.
 
-    Raises `NotPartitionable` if a wanted relation that is recursive would have to be whole, or everything derived would.
+    Those of them that are recursive are split, or one if none is. Raises `NotPartitionable` if they cannot be.
     """
     wanted = frozenset(wanted)
     needed = keep_needed(program, wanted)
     _refuse_chosen(needed)
     base = frozenset(needed.base_relations)
-    derived = [name for name in needed.relations if name not in base]
+    derived = [name for name in needed.relations if name in wanted - base]
     if not derived:
-        raise NotPartitionable("it derives nothing")
+        raise NotPartitionable("nothing that is wanted is derived")
     recursive = {name for stratum in needed.strata if stratum.recursive for name in stratum.relations}
-    split = [name for name in derived if name in recursive.intersection(wanted)] or derived[-1:]
-    order = sorted(needed.relations, key=lambda name: name in base)
-    rules: list[Rule | Subsumption] = [*needed.rules, *needed.subsumptions]
-    reads = [read for rule in rules for read in _reads(rule)]
-    places = {name: _places(needed, relation, name in split) for name, relation in needed.relations.items()}
-    for name in split:
-        _refuse_unsplit(needed, name, places, reads)
-    found = (_completed(each, order, reads) for each in _chosen(places, split, reads))
-    ways = list(islice((each for each in found if each is not None), _ENOUGH))
+    split = [name for name in derived if name in recursive]
+    ways: list[Mapping[str, int | None]] = []
+    reasons: list[str] = []
+    for demanded in [split] if split else [[name] for name in derived]:
+        try:
+            ways += _ways(needed, base, demanded)
+        except NotPartitionable as reason:
+            reasons.append(str(reason))
     if not ways:
-        raise NotPartitionable(f"no columns of {', '.join(split)} go together")
+        raise NotPartitionable(reasons[0])
     best = min(ways, key=lambda way: sum(place is None for place in way.values()))
-    columns = {name: place for name, place in best.items() if place is not None}
-    return Partitioning.by(program, wanted, columns)
+    return Partitioning.by(program, wanted, {name: place for name, place in best.items() if place is not None})
 
 
 def describe_partitioning(program: Program, wanted: Iterable[str]) -> list[str]:
@@ -174,18 +172,37 @@ def _refuse_chosen(program: Program) -> None:
             raise NotPartitionable(f"rule {rule.name} has autoinc(): parts would count each for itself")
 
 
-def _places(program: Program, relation: Relation, must_split: bool) -> tuple[int | None, ...]:
-    facts = [rule.head.args for rule in program.rules_for(relation.name) if rule.is_fact]
-    columns = [] if relation.equivalence else range(relation.arity)
+def _ways(program: Program, base: frozenset[str], split: list[str]) -> list[Mapping[str, int | None]]:
+    """Some ways to split the relations, those in `split` in any case. Raises `NotPartitionable` if there is none."""
+    rules: list[Rule | Subsumption] = [*program.rules, *program.subsumptions]
+    reads = [read for rule in rules for read in _reads(rule)]
+    places: dict[str, tuple[int | None, ...]] = {}
+    for name, relation in program.relations.items():
+        columns = [column for column in range(relation.arity) if not _why_unsplit(program, relation, column)]
+        places[name] = tuple(columns) if name in split else (*columns, None)
+    for name in split:
+        _refuse_unsplit(program, name, places, reads)
+    order = sorted(program.relations, key=lambda name: name in base)
+    completed = (_completed(each, order, reads) for each in _chosen(places, split, reads))
+    found = list(islice((each for each in completed if each is not None), _ENOUGH))
+    if not found:
+        raise NotPartitionable(f"no columns of {', '.join(split)} go together")
+    return found
+
+
+def _why_unsplit(program: Program, relation: Relation, column: int) -> str:
+    """Why a relation itself rules out a column, whatever reads it; empty if it does not."""
+    if relation.equivalence:
+        return f"{relation.name} is an eqrel"
     window = relation.window
-    possible = [
-        column
-        for column in columns
-        if all(isinstance(args[column], Const) for args in facts)
-        # The newest rows are the newest of all, or of each value of some columns.
-        and (window is None or window.rows is None or column in window.by)
-    ]
-    return tuple(possible) if must_split else (*possible, None)
+    if window is not None and window.rows is not None and column not in window.by:
+        return f"the window of {relation.name} counts all rows"
+    for rule in program.rules_for(relation.name):
+        term = rule.head.args[column]
+        if not isinstance(term, Const) and not any(isinstance(part, Atom) and term in part.args for part in rule.body):
+            # Every part would do all of its work to keep a share of it.
+            return f"rule {rule.name} computes it"
+    return ""
 
 
 class _Stuck(Exception):
@@ -222,19 +239,24 @@ def _narrowed(places: _Places, reads: list[_Read]) -> _Places:
 
 def _refuse_unsplit(program: Program, name: str, places: _Places, reads: list[_Read]) -> None:
     """Raises `NotPartitionable` if no column of the relation will do, with the rule that says so for each."""
+    relation = program.relations[name]
     reasons: dict[str, list[str]] = {}
-    for column in range(program.relations[name].arity):
-        try:
-            if column in places[name]:
-                _narrowed({**places, name: (column,)}, reads)
-                return
-            reason = f"{name} itself"
-        except _Stuck as stuck:
-            read = stuck.read
-            reason = f"rule {read.rule}, which derives {read.head.relation} from any {read.atom.relation}"
-        reasons.setdefault(reason, []).append(_field(program, name, column))
-    told = "; ".join(f"by {' or '.join(fields)} because of {reason}" for reason, fields in reasons.items())
-    raise NotPartitionable(f"{name} cannot be split {told}" if told else f"{name} has no columns")
+    for column, each in enumerate(relation.fields):
+        reason = _why_unsplit(program, relation, column) or _why_stuck(name, column, places, reads)
+        if not reason:
+            return
+        reasons.setdefault(reason, []).append(each.name)
+    told = "; ".join(f"by {' or '.join(fields)}, since {reason}" for reason, fields in reasons.items())
+    raise NotPartitionable(f"{name} cannot be split {told}" if told else f"{name} has no columns to be split by")
+
+
+def _why_stuck(name: str, column: int, places: _Places, reads: list[_Read]) -> str:
+    try:
+        _narrowed({**places, name: (column,)}, reads)
+    except _Stuck as stuck:
+        read = stuck.read
+        return f"rule {read.rule} derives {read.head.relation} from any {read.atom.relation}"
+    return ""
 
 
 def _chosen(places: _Places, split: list[str], reads: list[_Read]) -> Iterator[_Places]:
