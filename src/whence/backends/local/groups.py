@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whence.backends.local import best
-from whence.backends.local.arrays import Ids, Lines, distinct_lines, without
+from whence.backends.local.arrays import Ids, Lines, without
+from whence.backends.local.hashing import distinct_lines
 from whence.backends.local.table import Table
 from whence.backends.local.words import Dictionary, Words
 from whence.lang.aggregates import combine
@@ -43,13 +44,13 @@ class LocalGroups:
             columns = spec.key_columns
         elif relation == spec.context:
             columns = tuple(range(len(columns)))
-        return self.merge([self.tables[relation].part(ids, columns)])
+        return distinct_lines(self.tables[relation].part(ids, columns))
 
     def the_only_key(self) -> Lines:
         return np.zeros((1, 0), dtype=np.int64)
 
     def merge(self, batches: Sequence[Lines]) -> Lines:
-        return distinct_lines(np.concatenate(batches))
+        return batches[0] if len(batches) == 1 else distinct_lines(np.concatenate(batches))
 
     def improved(self, ids: Ids, absent: int) -> Lines:
         keys, results = self._compared(ids, absent)
