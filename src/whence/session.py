@@ -120,7 +120,7 @@ class Session:
     """Keeps the views of a program exact under updates. `facts` are there from the start.
 
     `wanted` names the relations to be seen, by default all: what they do not need is not derived. The derivations of the
-    relations in `record` are kept as relations too: `recordings` says where.
+    relations in `record` are kept as relations too, which can be looked at and change like any other: `recordings` says where.
 
     >>> from whence import load
     >>> session = Session(load("reach(x, y) :- link(x, y). reach(x, z) :- reach(x, y), link(y, z)."
@@ -317,6 +317,7 @@ class Session:
         plan = STRATEGIES[self.strategy].compile(planned, wanted, sizes)
         _refuse_unrecordable(plan, self._recorded)
         self.recordings = recordings
+        self.tables = {each.relation: planned.relations[each.relation] for each in recordings.values()}
         return plan
 
     def stats(self) -> SessionStats:
@@ -329,14 +330,17 @@ class Session:
 
     def relation(self, name: str) -> View:
         """The tuples of a relation, in no particular order: to iterate over, or as an Arrow table or a pandas DataFrame."""
-        if name not in self.program.relations:
-            raise ValueError(f"there is no relation {name}; there are {', '.join(self.program.relations)}")
+        known = {**self.program.relations, **self.tables}
+        if name not in known:
+            raise ValueError(f"there is no relation {name}; there are {', '.join(known)}")
         if not self._shows(name):
             raise ValueError(f"{name} is not among the relations that the session shows")
-        return View(self.program.relations[name], self.program.types, self._backend)
+        return View(known[name], self.program.types, self._backend)
 
     def _shows(self, name: str) -> bool:
-        """Helper relations, whose names hold a `!`, are never shown."""
+        """Helper relations, whose names hold a `!`, are not shown, but for those of recorded derivations."""
+        if name in self.tables:
+            return True
         return "!" not in name if self._wanted is None else name in self._wanted
 
     @property
