@@ -38,7 +38,6 @@ from whence.engine.protocol import (
     Ids,
     Keys,
     Ranks,
-    Table,
 )
 from whence.engine.stats import Stats
 from whence.plan.steps import Check, DeltaPlan, Join, StratumPlan
@@ -292,17 +291,20 @@ class Epoch(Generic[Ids, Keys, Ranks]):
         self.queue = {name: [] for name in self.queue}
         if not self.plan.aggregates:
             return frontier
-        for name, batches in frontier.items():
+        for name, queued in frontier.items():
+            batch, later = self.aggregates.best_first(name, queued)
+            if later is not None:
+                self.queue[name].append(later)
             # A value that went may have taken away the only derivation of a row that was waiting.
-            table, batch = self.backend.table(name), self.backend.distinct(batches)
-            frontier[name] = self._ready(table, batch)
-            table.change_flags(batch, off=QUEUED)
-            self.suspended[name].append(self.backend.without(batch, frontier[name]))
+            frontier[name] = ready = self._ready(name, batch)
+            self.backend.table(name).change_flags(batch, off=QUEUED)
+            if len(ready) < len(batch):
+                self.suspended[name].append(self.backend.without(batch, ready))
         return frontier
 
-    def _ready(self, table: Table[Ids, Keys, Ranks], batch: Ids) -> Ids:
+    def _ready(self, name: str, batch: Ids) -> Ids:
         """Rows that may become present: those that still have a derivation."""
-        return table.derivable(batch)
+        return self.backend.table(name).derivable(batch)
 
     def _insert(self, name: str, rows: Keys) -> None:
         """New rows of groups."""

@@ -18,6 +18,9 @@ from whence.lang.program import Program
 from whence.lang.types import NUMBER, SYMBOL, UNSIGNED, Value
 from whence.plan.extract_aggregates import AggregateSpec
 
+# So many of the rows that wait come at once at least, and this part of them: fewer would be more rounds, more would be in vain.
+FEW, PART = 256, 16
+
 
 @dataclass
 class LocalGroups:
@@ -65,6 +68,18 @@ class LocalGroups:
         assert spec.value_column is not None
         values = rows.column(ids, spec.value_column)[picks]
         return keys, picks, values, table.column(best, spec.output_value)
+
+    def best_first(self, ids: Ids) -> tuple[Ids, Ids | None]:
+        assert self.spec.value_column is not None
+        count = max(FEW, len(ids) // PART)
+        if len(ids) <= count:
+            return ids, None
+        values = self.tables[self.spec.rows].column(ids, self.spec.value_column)
+        if self.spec.op == "min":
+            best = values <= np.partition(values, count)[count]
+        else:
+            best = values >= np.partition(values, -count)[-count]
+        return ids[best], ids[~best]
 
     def without_rows(self, keys: Lines, absent: int) -> Lines:
         has_row = np.zeros(len(keys), dtype=np.bool_)
