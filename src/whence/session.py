@@ -22,7 +22,7 @@ from whence.lang.program import Program, Relation
 from whence.lang.revise import add_rules, drop_rule
 from whence.lang.types import Tuple
 from whence.plan import Plan, compile_counting, compile_plan, compile_recomputation
-from whence.plan.record import record_derivations
+from whence.plan.record import record_derivations, refuse_unrecordable
 from whence.reference import Limits
 from whence.view import View
 
@@ -152,6 +152,7 @@ class Session:
         self._recorded = frozenset(record)
         sizes = {name: len(rows) for name, rows in (facts or {}).items() if isinstance(rows, Sized)}
         self.plan = self._compile(program, self._wanted, sizes)
+        refuse_unrecordable(program, self.plan, self._recorded)
         self.program = program
         self.windows = Windows(program.relations)
         self._base = frozenset(program.base_relations)
@@ -314,8 +315,10 @@ class Session:
 
     def _compile(self, program: Program, wanted: frozenset[str] | None, sizes: Mapping[str, int]) -> Plan:
         planned, recordings = record_derivations(program, self._recorded)
+        if wanted is not None:
+            wanted |= {each.relation for each in recordings.values()}
         plan = STRATEGIES[self.strategy].compile(planned, wanted, sizes)
-        _refuse_unrecordable(plan, self._recorded)
+        refuse_unrecordable(program, plan, {each.rule.head.relation for each in recordings.values()})
         self.recordings = recordings
         self.tables = {each.relation: planned.relations[each.relation] for each in recordings.values()}
         return plan
@@ -377,13 +380,6 @@ def _refuse_redeclared(before: Relation, after: Relation) -> None:
             )
     if (before.window, before.lifetime) != (after.window, after.lifetime):
         raise ValueError(f"{before.name} has tuples already: its .window and .lifetime stay as they are")
-
-
-def _refuse_unrecordable(plan: Plan, record: Collection[str]) -> None:
-    for stratum in plan.strata:
-        for name in set(record) & set(stratum.relations):
-            if not stratum.native:
-                raise ValueError(f"derivations of {name} cannot be recorded: {stratum.why_not_native}")
 
 
 def evaluate(
