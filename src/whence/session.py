@@ -356,9 +356,7 @@ class Session:
         stratum = self._maintainer.support_of(relation)
         if stratum is None:
             return Ranking.NONE
-        # A recorded firing takes a round of its own.
-        is_exact = stratum.ranked_epochs <= 1 and not self.recordings
-        return Ranking.EXACT if is_exact else Ranking.WELL_FOUNDED
+        return Ranking.EXACT if stratum.ranked_epochs <= 1 else Ranking.WELL_FOUNDED
 
     def base(self) -> dict[str, set[Tuple]]:
         """The tuples that were put into base relations from outside."""

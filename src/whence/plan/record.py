@@ -7,6 +7,9 @@
 
 A row holds the values of all variables, wildcards included, so that it tells which tuples were used; the tuples' own values
 identify them and no numbers are needed. Rules that share a body, as the heads of one statement do, share the table.
+
+A recursion stays as it is, with the tables on top of it: its rounds, and the ranks of its rows, do not depend on what is
+recorded, and all firings become rows at once.
 """
 
 from __future__ import annotations
@@ -96,33 +99,29 @@ class _Recorder:
     shared: dict[tuple[Literal, ...], str] = field(default_factory=dict)
 
     def add(self, stratum: Stratum, chosen: list[str]) -> None:
-        # A table inside a recursion belongs to it; any other may serve the strata above as well.
-        made = {} if stratum.recursive else self.shared
-        before = len(made)
+        before = len(self.shared)
         for rule in self.program.rules:
             if rule.head.relation in chosen and not rule.is_fact:
-                self._record(rule, made)
-        tables = list(made.values())[before:]
-        if stratum.recursive:
-            self.strata.append(replace(stratum, relations=(*stratum.relations, *tables)))
-        else:
-            self.strata += [*(Stratum((name,)) for name in tables), stratum]
+                self._record(rule, is_source=not stratum.recursive)
+        tables = [Stratum((name,)) for name in list(self.shared.values())[before:]]
+        self.strata += [stratum, *tables] if stratum.recursive else [*tables, stratum]
 
-    def _record(self, rule: Rule, made: dict[tuple[Literal, ...], str]) -> None:
+    def _record(self, rule: Rule, *, is_source: bool) -> None:
+        """A table for the rule; if it is to be the source of the head's tuples, in place of the rule's body."""
         named = replace(rule, body=name_wildcards(rule.body))
         bound = dict.fromkeys(name for literal in named.body for name in binds(literal))
         kinds = {part.name: part.kind for part in walk(named.body) if isinstance(part, Var)}
         variables = tuple(Var(name, kinds[name]) for name in bound)
-        table = made.get(named.body)
+        table = self.shared.get(named.body)
         if table is None:
             # Made-up names of rules are unfit for files and tables elsewhere, and so are those of wildcards.
-            table = made[named.body] = f"{rule.name.replace('#', '.')}.derivations"
+            table = self.shared[named.body] = f"{rule.name.replace('#', '.')}.derivations"
             if table in self.program.relations:
                 raise ValueError(f"{table} is a relation already: give rule {rule.name} another name")
             columns = tuple(Field(_column(each.name, bound), str(each.kind), each.kind) for each in variables)
             self.relations[table] = Relation(table, columns, rule.span)
             self.rules.append(replace(named, name=f"{rule.name}!fires", head=Atom(table, variables, rule.span)))
-        self.rules.append(replace(rule, body=(Atom(table, variables, rule.span),)))
+        self.rules.append(replace(rule, body=(Atom(table, variables, rule.span),)) if is_source else rule)
         self.recordings[rule.name] = Recording(table, variables, named)
 
 
