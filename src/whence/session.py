@@ -22,7 +22,7 @@ from whence.lang.program import Program, Relation
 from whence.lang.revise import add_rules, drop_rule
 from whence.lang.types import Tuple
 from whence.plan import Plan, compile_counting, compile_plan, compile_recomputation
-from whence.plan.record import record_derivations
+from whence.plan.record import record_derivations, refuse_unrecordable
 from whence.reference import Limits
 from whence.view import View
 
@@ -120,7 +120,7 @@ class Session:
     """Keeps the views of a program exact under updates. `facts` are there from the start.
 
     `wanted` names the relations to be seen, by default all: what they do not need is not derived. The derivations of the
-    relations in `record` are kept as relations too: `recordings` says where.
+    relations in `record` are kept as relations too, which can be looked at and change like any other: `recordings` says where.
 
     >>> from whence import load
     >>> session = Session(load("reach(x, y) :- link(x, y). reach(x, z) :- reach(x, y), link(y, z)."
@@ -152,6 +152,7 @@ class Session:
         self._recorded = frozenset(record)
         sizes = {name: len(rows) for name, rows in (facts or {}).items() if isinstance(rows, Sized)}
         self.plan = self._compile(program, self._wanted, sizes)
+        refuse_unrecordable(program, self.plan, self._recorded)
         self.program = program
         self.windows = Windows(program.relations)
         self._base = frozenset(program.base_relations)
@@ -314,9 +315,12 @@ class Session:
 
     def _compile(self, program: Program, wanted: frozenset[str] | None, sizes: Mapping[str, int]) -> Plan:
         planned, recordings = record_derivations(program, self._recorded)
+        if wanted is not None:
+            wanted |= {each.relation for each in recordings.values()}
         plan = STRATEGIES[self.strategy].compile(planned, wanted, sizes)
-        _refuse_unrecordable(plan, self._recorded)
+        refuse_unrecordable(program, plan, {each.rule.head.relation for each in recordings.values()})
         self.recordings = recordings
+        self.tables = {each.relation: planned.relations[each.relation] for each in recordings.values()}
         return plan
 
     def stats(self) -> SessionStats:
@@ -329,14 +333,17 @@ class Session:
 
     def relation(self, name: str) -> View:
         """The tuples of a relation, in no particular order: to iterate over, or as an Arrow table or a pandas DataFrame."""
-        if name not in self.program.relations:
-            raise ValueError(f"there is no relation {name}; there are {', '.join(self.program.relations)}")
+        known = {**self.program.relations, **self.tables}
+        if name not in known:
+            raise ValueError(f"there is no relation {name}; there are {', '.join(known)}")
         if not self._shows(name):
             raise ValueError(f"{name} is not among the relations that the session shows")
-        return View(self.program.relations[name], self.program.types, self._backend)
+        return View(known[name], self.program.types, self._backend)
 
     def _shows(self, name: str) -> bool:
-        """Helper relations, whose names hold a `!`, are never shown."""
+        """Helper relations, whose names hold a `!`, are not shown, but for those of recorded derivations."""
+        if name in self.tables:
+            return True
         return "!" not in name if self._wanted is None else name in self._wanted
 
     @property
@@ -349,9 +356,7 @@ class Session:
         stratum = self._maintainer.support_of(relation)
         if stratum is None:
             return Ranking.NONE
-        # A recorded firing takes a round of its own.
-        is_exact = stratum.ranked_epochs <= 1 and not self.recordings
-        return Ranking.EXACT if is_exact else Ranking.WELL_FOUNDED
+        return Ranking.EXACT if stratum.ranked_epochs <= 1 else Ranking.WELL_FOUNDED
 
     def base(self) -> dict[str, set[Tuple]]:
         """The tuples that were put into base relations from outside."""
@@ -373,13 +378,6 @@ def _refuse_redeclared(before: Relation, after: Relation) -> None:
             )
     if (before.window, before.lifetime) != (after.window, after.lifetime):
         raise ValueError(f"{before.name} has tuples already: its .window and .lifetime stay as they are")
-
-
-def _refuse_unrecordable(plan: Plan, record: Collection[str]) -> None:
-    for stratum in plan.strata:
-        for name in set(record) & set(stratum.relations):
-            if not stratum.native:
-                raise ValueError(f"derivations of {name} cannot be recorded: {stratum.why_not_native}")
 
 
 def evaluate(

@@ -39,6 +39,7 @@ from whence.pipeline.sinks import Sink
 from whence.pipeline.sinks.json_lines import JsonLines, JsonLinesSink
 from whence.pipeline.store import RETAIN, SNAPSHOT_EVERY, Store, output_names
 from whence.plan import UnsuitableStrategy
+from whence.plan.record import with_derivations
 
 STDOUT = Path("-")
 _FACTS_HELP = "Start from the files of .input that are here; without it, inputs start empty."
@@ -90,6 +91,10 @@ def run(
     retain: Annotated[int, typer.Option(min=0, metavar="N", help="Keep the views of the last N epochs.")] = RETAIN,
     strict: Annotated[bool, typer.Option("--strict", help="Stop at a record that cannot be applied.")] = False,
     strategy: Annotated[Strategy, typer.Option(help="How views are maintained.")] = Strategy.SUPPORT,
+    record: Annotated[
+        list[str] | None,
+        typer.Option(metavar="RELATION", help="Make the derivations of a relation outputs too, a table for each rule."),
+    ] = None,
     functions: FunctionsOption = None,
     master: Annotated[str, typer.Option(metavar="URL", help="The Spark master to run on.")] = "local[*]",
     no_spark: Annotated[bool, typer.Option("--no-spark", help="Run in this process, without Spark.")] = False,
@@ -122,6 +127,11 @@ def run(
         if not silent:
             for warning in loaded.warnings:
                 show_diagnostic(err, warning, loaded.source)
+        if record:
+            try:
+                loaded = with_derivations(loaded, record)
+            except ValueError as error:
+                raise typer.BadParameter(str(error), param_hint="--record") from None
         with (
             Progress(err, "reading", quiet=still) as progress,
             _opened(state, loaded) as store,

@@ -146,6 +146,7 @@ class Epoch(Generic[Ids, Keys, Ranks]):
         # Which inputs have been propagated in the current phase: as positive and as negated literals.
         self.done: set[tuple[str, bool]] = set()
         self.is_settled = False  # all of them, in both phases
+        self.fresh = {name for name, delta in inputs.items() if len(delta.added) == len(self.backend.table(name))}
 
     # -- from outside
 
@@ -328,9 +329,19 @@ class Epoch(Generic[Ids, Keys, Ranks]):
     def _propagate_input(self, name: str, ids: Ids, *, negated: bool, drop: bool) -> None:
         if len(ids):
             for plan in self._plans(name, negated=negated):
-                for keys, ranks in self.backend.run(plan, ids, self._seen_by_input(plan, taking=drop)):
-                    (self._drop if drop else self._add)(plan, keys, ranks)
+                seen = self._seen_by_input(plan, taking=drop)
+                if not self._sees_nothing(plan, seen):
+                    for keys, ranks in self.backend.run(plan, ids, seen):
+                        (self._drop if drop else self._add)(plan, keys, ranks)
         self.done.add((name, negated))
+
+    def _sees_nothing(self, plan: DeltaPlan, seen: Forbid) -> bool:
+        """Whether a literal must not see the rows of this epoch, and there are no others: so it is at first."""
+        return any(
+            step.relation in self.fresh and seen(step) & ADDED
+            for step in plan.steps
+            if isinstance(step, Join) or (isinstance(step, Check) and step.present)
+        )
 
     def _seen_by_input(self, plan: DeltaPlan, *, taking: bool) -> Forbid:
         def forbid(step: Join | Check) -> int:

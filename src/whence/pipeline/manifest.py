@@ -13,6 +13,7 @@ from whence.lang import Program, load
 from whence.lang.load import Functions
 from whence.pipeline.files import Damaged, StateError, checksum, reported_reading, write_file
 from whence.pipeline.snapshots import Snapshot
+from whence.plan.record import RecordedProgram, with_derivations
 
 FORMAT = 1
 NAME, PREVIOUS = "manifest.json", "manifest.previous.json"
@@ -20,23 +21,30 @@ NAME, PREVIOUS = "manifest.json", "manifest.previous.json"
 
 @dataclass(frozen=True)
 class Manifest:
-    """`delivered` is an epoch that every sink has; those after it may have to be delivered again."""
+    """`delivered` is an epoch that every sink has; those after it may have to be delivered again.
+
+    `record` names the relations whose derivations are recorded.
+    """
 
     name: str
     text: str
     snapshots: tuple[Snapshot, ...] = ()
     delivered: int = -1
+    record: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, program: Program) -> Manifest:
-        return cls(
-            program.source.segments[0].file.name if program.source.segments else "<program>", program.source.text
-        )
+        name = program.source.segments[0].file.name if program.source.segments else "<program>"
+        return cls(name, program.source.text, record=_recorded(program))
+
+    def is_of(self, program: Program) -> bool:
+        return self.text == program.source.text and self.record == _recorded(program)
 
     def program(self, functions: Functions | None = None) -> Program:
         """The program as it was when the state began. Functions are not part of its text."""
         dialect = "sql" if self.name.endswith(".sql") else "datalog"
-        return load(self.text, name=self.name, dialect=dialect, functions=functions)
+        program = load(self.text, name=self.name, dialect=dialect, functions=functions)
+        return with_derivations(program, self.record) if self.record else program
 
     def with_snapshots(self, snapshots: tuple[Snapshot, ...], delivered: int) -> Manifest:
         return replace(self, snapshots=snapshots, delivered=delivered)
@@ -48,6 +56,7 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
         "program": {"name": manifest.name, "text": manifest.text},
         "snapshots": [each.as_json() for each in manifest.snapshots],
         "delivered": manifest.delivered,
+        "record": list(manifest.record),
     }
     path, previous = folder / NAME, folder / PREVIOUS
     if path.exists():
@@ -85,7 +94,12 @@ def _read(path: Path) -> Manifest:
     if content["format"] != FORMAT:
         raise StateError([f"{path} has format {content['format']}; this version reads format {FORMAT}"])
     snapshots = tuple(Snapshot(**each) for each in content["snapshots"])
-    return Manifest(content["program"]["name"], content["program"]["text"], snapshots, content["delivered"])
+    program, record = content["program"], tuple(content.get("record", ()))
+    return Manifest(program["name"], program["text"], snapshots, content["delivered"], record)
+
+
+def _recorded(program: Program) -> tuple[str, ...]:
+    return program.record if isinstance(program, RecordedProgram) else ()
 
 
 def _canonical(content: dict[str, Json]) -> bytes:

@@ -23,6 +23,7 @@ from whence.pipeline.keeper import Keeper
 from whence.pipeline.report import EpochReport
 from whence.pipeline.sinks import Sink
 from whence.pipeline.store import RETAIN, SNAPSHOT_EVERY, Store
+from whence.plan.record import with_derivations
 from whence.reference import Limits
 from whence.session import Session
 
@@ -48,6 +49,7 @@ def maintain(
     snapshot_every: int = SNAPSHOT_EVERY,
     retain: int = RETAIN,
     strategy: str = "support",
+    record: Iterable[str] = (),
     limits: Limits = Limits(),  # noqa: B008 - immutable
 ) -> Maintenance:
     """Starts a streaming query that keeps the views of a program current, with their state in the folder `state`.
@@ -58,8 +60,12 @@ def maintain(
 
     A micro-batch is an epoch; commits among JSON records end more. `trigger` is Spark's processing time, such as
     "10 seconds"; `once` stops after what is there. Records that cannot be applied go to `dead_letters.jsonl` in the state.
-    `facts` are there from the start of a new state. Raises StateError and BadInput.
+    `facts` are there from the start of a new state. The derivations of the relations in `record` become outputs, a table for
+    each rule; sinks that are to have them are made with `with_derivations(program, record)`. Raises StateError and BadInput.
     """
+    record = tuple(record)
+    if record:
+        program = with_derivations(program, record)
     folder = Path(state).resolve()  # Java's current folder may be another
     store = Store.open(folder, program)
     with ExitStack() as undo:
