@@ -21,6 +21,13 @@ def reported_failures(problem: str) -> Iterator[None]:
         yield
     except (Py4JJavaError, PySparkException) as error:
         java = getattr(error, "java_exception", None)
-        reason = str(error).splitlines()[0] if java is None else str(java.getMessage()).splitlines()[0]
+        reason = _reason(str(error) if java is None else str(java.getMessage()))
         hint = "started again, the query goes on with this micro-batch"
         raise BatchFailed([f"{problem}: {reason}"], hints=[hint]) from error
+
+
+def _reason(text: str) -> str:
+    """Its first line, and if a traceback follows, what the traceback ends with."""
+    first, *rest = text.splitlines()
+    ends = [line for line in rest if line.strip() and not line.startswith(" ")]
+    return f"{first} {ends[-1]}" if first.endswith(":") and ends else first

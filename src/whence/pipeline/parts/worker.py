@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from functools import lru_cache
 from math import ceil
 from pathlib import Path
 
@@ -123,7 +124,7 @@ class Order:
 
     def __call__(self, index: int) -> list[Done]:
         """What the task with this number does."""
-        job: Job = cloudpickle.loads(self.job)
+        job = _unpickled(self.job)
         # One run at a time uses a folder.
         for key in [key for key in _remembered if key[0] == str(self.folder) and key[1] != self.run]:
             del _remembered[key]
@@ -148,6 +149,11 @@ class Order:
             if part not in mine and _linked(claims / str(part), str(index)):
                 mine.append(part)
         return mine
+
+
+@lru_cache(maxsize=2)
+def _unpickled(job: bytes) -> Job:
+    return cloudpickle.loads(job)  # type: ignore[no-any-return]
 
 
 def _linked(path: Path, target: str) -> bool:
