@@ -91,7 +91,9 @@ def run(
     strict: Annotated[bool, typer.Option("--strict", help="Stop at a record that cannot be applied.")] = False,
     strategy: Annotated[Strategy, typer.Option(help="How views are maintained.")] = Strategy.SUPPORT,
     functions: FunctionsOption = None,
-    master: Annotated[str, typer.Option(metavar="URL", help="The Spark master to run on.")] = "local[*]",
+    master: Annotated[
+        str | None, typer.Option(metavar="URL", help="Spark's master, such as local[4]; all cores if not given.")
+    ] = None,
     no_spark: Annotated[bool, typer.Option("--no-spark", help="Run in this process, without Spark.")] = False,
     max_tuples: Annotated[int, typer.Option(min=1, metavar="N", help="Stop when there are more tuples.")] = 10_000_000,
     timeout: Annotated[
@@ -164,7 +166,9 @@ def run(
                 take.in_process(opened)
             else:
                 if not silent:
-                    show(err, f"starting Spark on {master}; --no-spark would run in this process")
+                    show(
+                        err, f"starting Spark{f' on {master}' if master else ''}; --no-spark would run in this process"
+                    )
                 progress.text = "starting Spark"
                 take.on_spark(opened, state, master)
     if not quiet:
@@ -190,9 +194,9 @@ class _Taking:
             self.keeper.apply([epoch])
         self.keeper.close()
 
-    def on_spark(self, opened: Callable[[Position], Lines], state: Path | None, master: str) -> None:
+    def on_spark(self, opened: Callable[[Position], Lines], state: Path | None, master: str | None) -> None:
         # Nobody who runs in this process waits for it.
-        from whence.pipeline.spark_session import running_spark  # noqa: PLC0415
+        from whence.backends.spark.session import running_spark  # noqa: PLC0415
         from whence.pipeline.spooled import SpooledRun  # noqa: PLC0415
 
         with TemporaryDirectory(prefix="whence") if state is None else nullcontext(state) as folder:

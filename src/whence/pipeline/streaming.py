@@ -29,6 +29,7 @@ from whence.session import Session
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.listener import StreamingQueryListener
     from pyspark.sql.streaming.query import StreamingQuery
 
 _POLL = 0.1
@@ -45,6 +46,7 @@ def maintain(
     once: bool = False,
     spark: SparkSession | None = None,
     on_epoch: Callable[[EpochReport], object] | None = None,
+    listeners: Sequence[StreamingQueryListener] = (),
     snapshot_every: int = SNAPSHOT_EVERY,
     retain: int = RETAIN,
     strategy: str = "support",
@@ -58,7 +60,8 @@ def maintain(
 
     A micro-batch is an epoch; commits among JSON records end more. `trigger` is Spark's processing time, such as
     "10 seconds"; `once` stops after what is there. Records that cannot be applied go to `dead_letters.jsonl` in the state.
-    `facts` are there from the start of a new state. Raises StateError and BadInput.
+    `facts` are there from the start of a new state. `listeners` are told Spark's events of this query; its progress has, among
+    the observed metrics, `whence`: what the epochs of the micro-batch did. Raises StateError and BadInput.
     """
     folder = Path(state).resolve()  # Java's current folder may be another
     store = Store.open(folder, program)
@@ -78,7 +81,9 @@ def maintain(
             on_epoch=on_epoch,
         )
         undo.callback(keeper.close, delivered=False)
-        running = Maintenance(keeper, frame, batches, folder / "checkpoint", trigger=trigger, once=once)
+        running = Maintenance(
+            keeper, frame, batches, folder / "checkpoint", trigger=trigger, once=once, listeners=listeners
+        )
         undo.pop_all()
     return running
 
@@ -128,7 +133,10 @@ class Maintenance:
         *,
         trigger: str | None = None,
         once: bool = False,
+        listeners: Sequence[StreamingQueryListener] = (),
     ) -> None:
+        from whence.pipeline.listening import EpochListener  # noqa: PLC0415 - Spark is not imported before it is used
+
         self.keeper = keeper
         self.progress: EpochReport | None = None
         self.seconds = 0.0  # in batches, apart from what Spark does with them
@@ -139,6 +147,7 @@ class Maintenance:
         self._one_at_a_time = threading.Lock()
         self._checkpoint = checkpoint
         self._refuse_another_checkpoint()
+        self._listener = EpochListener(frame.sparkSession, lambda: query_id(checkpoint), listeners)
         writer = frame.writeStream.foreachBatch(self._take).option("checkpointLocation", str(checkpoint))
         if once:
             writer = writer.trigger(availableNow=True)
@@ -206,8 +215,10 @@ class Maintenance:
         started = time.perf_counter()
         epochs = self._batches.epochs(batch, rows, self.keeper.source)
         query = query_id(self._checkpoint)
-        for report in self.keeper.apply(replace(each, source={**each.source, "query": query}) for each in epochs):
-            self.progress = report
+        reports = self.keeper.apply(replace(each, source={**each.source, "query": query}) for each in epochs)
+        if reports:
+            self.progress = reports[-1]
+        self._listener.applied(batch, reports)
         self.seconds += time.perf_counter() - started
 
     def _refuse_another_checkpoint(self) -> None:
