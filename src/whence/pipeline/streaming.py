@@ -32,6 +32,7 @@ from whence.session import Session
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.listener import StreamingQueryListener
     from pyspark.sql.streaming.query import StreamingQuery
 
     from whence.pipeline.parts.keeper import PartedKeeper
@@ -50,6 +51,7 @@ def maintain(
     once: bool = False,
     spark: SparkSession | None = None,
     on_epoch: Callable[[EpochReport], object] | None = None,
+    listeners: Sequence[StreamingQueryListener] = (),
     snapshot_every: int = SNAPSHOT_EVERY,
     retain: int = RETAIN,
     strategy: str = "support",
@@ -68,11 +70,14 @@ def maintain(
     A micro-batch is an epoch; commits among JSON records end more. `trigger` is Spark's processing time, such as
     "10 seconds"; `once` stops after what is there. Records that cannot be applied go to `dead_letters.jsonl` in the state.
     `facts` are there from the start of a new state. The derivations of the relations in `record` become outputs, a table for
-    each rule; sinks that are to have them are made with `with_derivations(program, record)`. Raises StateError and BadInput.
+    each rule; sinks that are to have them are made with `with_derivations(program, record)`.
 
     The state is in the driver's memory while its base relations and views have no more than `resident_limit` rows. A larger
     one, or any if `partitions` says how many, is in parts in the memory of Spark's workers, if the program can be taken apart
     so. `on_choice` is told which it is, and why.
+
+    `listeners` are told Spark's events of this query; its progress has, among the observed metrics, `whence`: what the epochs of
+    the micro-batch did. Raises StateError and BadInput.
     """
     record = tuple(record)
     if record:
@@ -98,7 +103,9 @@ def maintain(
         choice = keeping.choose(opened, facts, lambda: frame.sparkSession)
         keeper = keeping.start(choice, opened, facts, lambda: frame.sparkSession)
         undo.callback(keeper.close, delivered=False)
-        running = Maintenance(keeping, keeper, frame, batches, folder / "checkpoint", trigger=trigger, once=once)
+        running = Maintenance(
+            keeping, keeper, frame, batches, folder / "checkpoint", trigger=trigger, once=once, listeners=listeners
+        )
         undo.pop_all()
     return running
 
@@ -149,7 +156,10 @@ class Maintenance:
         *,
         trigger: str | None = None,
         once: bool = False,
+        listeners: Sequence[StreamingQueryListener] = (),
     ) -> None:
+        from whence.pipeline.listening import EpochListener  # noqa: PLC0415 - Spark is not imported before it is used
+
         self.keeper = keeper
         self._keeping = keeping
         self.progress: EpochReport | None = None
@@ -161,6 +171,7 @@ class Maintenance:
         self._one_at_a_time = threading.Lock()
         self._checkpoint = checkpoint
         self._refuse_another_checkpoint()
+        self._listener = EpochListener(frame.sparkSession, lambda: query_id(checkpoint), listeners)
         writer = frame.writeStream.foreachBatch(self._take).option("checkpointLocation", str(checkpoint))
         if once:
             writer = writer.trigger(availableNow=True)
@@ -231,8 +242,10 @@ class Maintenance:
         started = time.perf_counter()
         epochs = self._batches.epochs(batch, rows, self.keeper.source)
         query = query_id(self._checkpoint)
-        for report in self.keeper.apply(replace(each, source={**each.source, "query": query}) for each in epochs):
-            self.progress = report
+        reports = self.keeper.apply(replace(each, source={**each.source, "query": query}) for each in epochs)
+        if reports:
+            self.progress = reports[-1]
+        self._listener.applied(batch, reports)
         self.keeper = self._keeping.outgrown(self.keeper, frame.sparkSession)
         self.seconds += time.perf_counter() - started
 
