@@ -45,6 +45,7 @@ from whence.pipeline.sinks import Sink
 from whence.pipeline.sinks.json_lines import JsonLines, JsonLinesSink
 from whence.pipeline.store import RETAIN, SNAPSHOT_EVERY, Store
 from whence.plan import UnsuitableStrategy
+from whence.plan.record import with_derivations
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -103,8 +104,14 @@ def run(
     retain: Annotated[int, typer.Option(min=0, metavar="N", help="Keep the views of the last N epochs.")] = RETAIN,
     strict: Annotated[bool, typer.Option("--strict", help="Stop at a record that cannot be applied.")] = False,
     strategy: Annotated[Strategy, typer.Option(help="How views are maintained.")] = Strategy.SUPPORT,
+    record: Annotated[
+        list[str] | None,
+        typer.Option(metavar="RELATION", help="Make the derivations of a relation outputs too, a table for each rule."),
+    ] = None,
     functions: FunctionsOption = None,
-    master: Annotated[str, typer.Option(metavar="URL", help="The Spark master to run on.")] = "local[*]",
+    master: Annotated[
+        str | None, typer.Option(metavar="URL", help="Spark's master, such as local[4]; all cores if not given.")
+    ] = None,
     partitions: Annotated[
         int | None,
         typer.Option(min=1, metavar="N", help="Keep the state in N parts, in the memory of Spark's workers."),
@@ -145,6 +152,11 @@ def run(
         if not silent:
             for warning in loaded.warnings:
                 show_diagnostic(err, warning, loaded.source)
+        if record:
+            try:
+                loaded = with_derivations(loaded, record)
+            except ValueError as error:
+                raise typer.BadParameter(str(error), param_hint="--record") from None
         with (
             Progress(err, "reading", quiet=still) as progress,
             _opened(state, loaded) as store,
@@ -184,7 +196,8 @@ def run(
                     keeper = take.in_process(store, given)
                 else:
                     if not silent:
-                        show(err, f"starting Spark on {master}; --no-spark would run in this process")
+                        on_master = f" on {master}" if master else ""
+                        show(err, f"starting Spark{on_master}; --no-spark would run in this process")
                     progress.text = "starting Spark"
                     keeper = take.on_spark(store, given, master)
             except UnsuitableStrategy as error:
@@ -218,9 +231,11 @@ class _Taking:
         keeper.close()
         return keeper
 
-    def on_spark(self, store: Store | PartedStore | None, facts: Facts | None, master: str) -> Keeper | PartedKeeper:
+    def on_spark(
+        self, store: Store | PartedStore | None, facts: Facts | None, master: str | None
+    ) -> Keeper | PartedKeeper:
         # Nobody who runs in this process waits for it.
-        from whence.pipeline.spark_session import running_spark  # noqa: PLC0415
+        from whence.backends.spark.session import running_spark  # noqa: PLC0415
         from whence.pipeline.spooled import SpooledRun  # noqa: PLC0415
 
         with ExitStack() as stack:

@@ -160,7 +160,13 @@ def _manifest(folder: Path, program: Program) -> Manifest:
     manifest, problems = found
     for problem in problems:
         warnings.warn(problem, StateWarning, stacklevel=2)
-    if manifest.text != program.source.text:
+    if not manifest.is_of(program):
+        if manifest.text == program.source.text:
+            recorded = ", ".join(manifest.record) or "nothing"
+            hint = f"record {recorded} as before, or start anew with another folder"
+            raise StateError(
+                [f"{folder} holds the state of a run that records the derivations of {recorded}"], hints=[hint]
+            )
         hint = "run the program it was made with, or start anew with another folder"
         raise StateError([f"{folder} holds the state of another program: {manifest.name}"], hints=[hint])
     return manifest

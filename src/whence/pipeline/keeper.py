@@ -19,6 +19,7 @@ from whence.pipeline.publish import Publisher
 from whence.pipeline.report import EpochReport
 from whence.pipeline.sinks import Sink
 from whence.pipeline.store import RETAIN, SNAPSHOT_EVERY, Store
+from whence.plan.record import RecordedProgram
 from whence.reference import Limits
 from whence.session import Changes, Session, SessionStats
 
@@ -26,7 +27,8 @@ from whence.session import Changes, Session, SessionStats
 class Keeper:
     """Applies epochs in order. An epoch is evaluated, made durable, and handed to the sinks, before the next segment is.
 
-    `wanted` names the relations that can be looked at, the outputs among them; by default all of them can.
+    `wanted` names the relations that can be looked at, the outputs among them; by default all of them can. A program that
+    records derivations is explained by the rules it was made from.
 
     Without a store nothing is durable. With one, a keeper goes on where the one before stopped, however it stopped; `facts`
     are only for the first.
@@ -48,6 +50,8 @@ class Keeper:
     ) -> None:
         self.program = program
         self.outputs = output_names(program)
+        rules, record = (program.plain, program.record) if isinstance(program, RecordedProgram) else (program, ())
+        shown = None if wanted is None else rules.relations.keys() & wanted
         self.lock = RLock()
         self.store = store
         self._sinks = sinks
@@ -57,14 +61,16 @@ class Keeper:
         self.epoch = 0
         self.source: Position = {}
         if store is None or store.is_new:
-            self.session = Session(program, facts=facts, wanted=wanted, strategy=strategy, limits=limits)
+            self.session = Session(rules, facts=facts, wanted=shown, record=record, strategy=strategy, limits=limits)
             initial = self._shown(self.session.initial)
             if store is not None:
                 store.begin(Base.of(self.session), self.views())
             undelivered: Sequence[tuple[int, Changes]] = [(0, initial)]
         else:
             found = store.recover()
-            self.session = Session(program, facts=found.base.rows, wanted=wanted, strategy=strategy, limits=limits)
+            self.session = Session(
+                rules, facts=found.base.rows, wanted=shown, record=record, strategy=strategy, limits=limits
+            )
             self.session.windows = found.base.windows
             self.epoch, self.source = found.epoch, found.source
             undelivered = found.undelivered

@@ -25,12 +25,14 @@ from whence.pipeline.parts.open import RESIDENT_LIMIT, Choice, open_state
 from whence.pipeline.report import EpochReport
 from whence.pipeline.sinks import Sink
 from whence.pipeline.store import RETAIN, SNAPSHOT_EVERY
+from whence.plan.record import with_derivations
 from whence.reference import Limits
 from whence.session import Session
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.listener import StreamingQueryListener
     from pyspark.sql.streaming.query import StreamingQuery
 
     from whence.pipeline.parts.keeper import PartedKeeper
@@ -49,9 +51,11 @@ def maintain(
     once: bool = False,
     spark: SparkSession | None = None,
     on_epoch: Callable[[EpochReport], object] | None = None,
+    listeners: Sequence[StreamingQueryListener] = (),
     snapshot_every: int = SNAPSHOT_EVERY,
     retain: int = RETAIN,
     strategy: str = "support",
+    record: Iterable[str] = (),
     limits: Limits = Limits(),  # noqa: B008 - immutable
     partitions: int | None = None,
     resident_limit: int = RESIDENT_LIMIT,
@@ -65,12 +69,19 @@ def maintain(
 
     A micro-batch is an epoch; commits among JSON records end more. `trigger` is Spark's processing time, such as
     "10 seconds"; `once` stops after what is there. Records that cannot be applied go to `dead_letters.jsonl` in the state.
-    `facts` are there from the start of a new state. Raises StateError and BadInput.
+    `facts` are there from the start of a new state. The derivations of the relations in `record` become outputs, a table for
+    each rule; sinks that are to have them are made with `with_derivations(program, record)`.
 
     The state is in the driver's memory while its base relations and views have no more than `resident_limit` rows. A larger
     one, or any if `partitions` says how many, is in parts in the memory of Spark's workers, if the program can be taken apart
     so. `on_choice` is told which it is, and why.
+
+    `listeners` are told Spark's events of this query; its progress has, among the observed metrics, `whence`: what the epochs of
+    the micro-batch did. Raises StateError and BadInput.
     """
+    record = tuple(record)
+    if record:
+        program = with_derivations(program, record)
     folder = Path(state).resolve()  # Java's current folder may be another
     opened = open_state(folder, program)
     keeping = Keeping(
@@ -92,7 +103,9 @@ def maintain(
         choice = keeping.choose(opened, facts, lambda: frame.sparkSession)
         keeper = keeping.start(choice, opened, facts, lambda: frame.sparkSession)
         undo.callback(keeper.close, delivered=False)
-        running = Maintenance(keeping, keeper, frame, batches, folder / "checkpoint", trigger=trigger, once=once)
+        running = Maintenance(
+            keeping, keeper, frame, batches, folder / "checkpoint", trigger=trigger, once=once, listeners=listeners
+        )
         undo.pop_all()
     return running
 
@@ -143,7 +156,10 @@ class Maintenance:
         *,
         trigger: str | None = None,
         once: bool = False,
+        listeners: Sequence[StreamingQueryListener] = (),
     ) -> None:
+        from whence.pipeline.listening import EpochListener  # noqa: PLC0415 - Spark is not imported before it is used
+
         self.keeper = keeper
         self._keeping = keeping
         self.progress: EpochReport | None = None
@@ -155,6 +171,7 @@ class Maintenance:
         self._one_at_a_time = threading.Lock()
         self._checkpoint = checkpoint
         self._refuse_another_checkpoint()
+        self._listener = EpochListener(frame.sparkSession, lambda: query_id(checkpoint), listeners)
         writer = frame.writeStream.foreachBatch(self._take).option("checkpointLocation", str(checkpoint))
         if once:
             writer = writer.trigger(availableNow=True)
@@ -225,8 +242,10 @@ class Maintenance:
         started = time.perf_counter()
         epochs = self._batches.epochs(batch, rows, self.keeper.source)
         query = query_id(self._checkpoint)
-        for report in self.keeper.apply(replace(each, source={**each.source, "query": query}) for each in epochs):
-            self.progress = report
+        reports = self.keeper.apply(replace(each, source={**each.source, "query": query}) for each in epochs)
+        if reports:
+            self.progress = reports[-1]
+        self._listener.applied(batch, reports)
         self.keeper = self._keeping.outgrown(self.keeper, frame.sparkSession)
         self.seconds += time.perf_counter() - started
 

@@ -141,7 +141,8 @@ def test_a_worker_keeps_no_more_than_its_share_and_finds_it_again(tmp_path: Path
             worker._remembered.update(memories[index])
             done += order(index)
             memories[index] = dict(worker._remembered)
-        seen[:] = done
+        if order.action is worker.Action.APPLY:  # views are published in between
+            seen[:] = done
         return done
 
     memories: list[dict[object, object]] = [{}, {}]
