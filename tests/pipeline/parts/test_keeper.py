@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -18,6 +19,7 @@ from whence.pipeline.epochs import Epoch
 from whence.pipeline.files import StateError
 from whence.pipeline.folder import StateWarning
 from whence.pipeline.keeper import Keeper
+from whence.pipeline.log import Entry
 from whence.pipeline.parts import worker
 from whence.pipeline.parts.keeper import PartedKeeper
 from whence.pipeline.parts.open import Choice, choose, in_parts, open_state, read_state
@@ -26,6 +28,7 @@ from whence.pipeline.parts.worker import Done, Order
 from whence.pipeline.sinks import CallbackSink
 from whence.pipeline.store import Store
 from whence.pipeline.verify import verify
+from whence.plan.record import with_derivations
 from whence.reference import EvaluationWarning, Limits, RunawayError
 
 EVERYTHING = load(PROGRAM)
@@ -300,6 +303,35 @@ def test_warnings_of_tasks_are_told_once(tmp_path: Path) -> None:
         keeper.apply([Epoch([Update("+", "n", (0,))])])
     worker._remembered.clear()
     keeper.apply([Epoch([Update("-", "n", (0,))]), Epoch([Update("+", "n", (0,))])])
+
+
+def test_verify_finds_parts_that_do_not_go_together(tmp_path: Path) -> None:
+    """A part is given an update that the others never got."""
+    keeper = keep(tmp_path)
+    keeper.apply([Epoch([Update("+", "link", ("a", "b", 1))])])
+    routed = keeper._routed
+
+    def astray(entries: Sequence[Entry]) -> list[list[Entry]]:
+        first, *rest = routed(entries)
+        return [[replace(each, updates=[]) for each in first], *rest]
+
+    keeper._routed = astray  # type: ignore[method-assign]
+    keeper.apply([Epoch([Update("+", "link", ("b", "c", 1))])])
+    keeper.close()
+    found = list(verify(open_state(tmp_path, EVERYTHING), reference.evaluate))
+    assert found == ["link in part 1 after epoch 2 is not what belongs there"]
+
+
+def test_recorded_derivations_are_in_parts_too(tmp_path: Path) -> None:
+    program = with_derivations(EVERYTHING, ["reach"])
+    keeper = keep(tmp_path / "parts", program)
+    whole = Keeper(program, store=Store.open(tmp_path / "whole", program))
+    for epoch in random_epochs(6, 9):
+        keeper.apply([epoch])
+        whole.apply([epoch])
+    assert len(keeper.view("reach.2.derivations")) > 3
+    assert {name: keeper.view(name) for name in keeper.outputs} == {name: whole.view(name) for name in keeper.outputs}
+    whole.close()
 
 
 # -- from one piece to parts ------------------------------------------------------------------------------------------

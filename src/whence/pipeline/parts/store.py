@@ -238,11 +238,18 @@ class PartedStore(StateFolder):
         return {row for part in parts for row in self.view_of(part, relation, epoch, given)}
 
     def pieces(self) -> Iterator[Piece]:
+        """Each part is one. Raises StateError if they do not go together."""
         how, epoch = self.partitioning, self.last_epoch
+        first = self.base_of(0).rows
         for part in range(self.parts):
+            base = self.base_of(part).rows
+            for name, rows in base.items():
+                strays = {row for row in rows if how.part(name, row, self.parts) not in (None, part)}
+                if strays or (name in how.whole and rows != first[name]):
+                    raise StateError([f"{name} in part {part} after epoch {epoch} is not what belongs there"])
             own = [name for name in self.outputs if part in self.holders(name, how)]
             views = {name: partial(self.view_of, part, name, epoch) for name in own}
-            yield Piece(how.program_of(part, self.parts), self.base_of(part).rows, views)
+            yield Piece(how.program_of(part, self.parts), base, views)
 
 
 def _folder(part: int) -> str:

@@ -29,6 +29,7 @@ from whence.io.updates import reported_writing
 from whence.lang.calls import FunctionError
 from whence.lang.types import Tuple
 from whence.pipeline.base import Base
+from whence.pipeline.files import StateError
 from whence.pipeline.folder import StateWarning
 from whence.pipeline.log import Entry, decode_entries
 from whence.pipeline.manifest import Manifest
@@ -140,6 +141,9 @@ class Order:
 
     def _claimed(self, index: int, remembered: list[int]) -> list[int]:
         claims = self.exchange / CLAIMS
+        if not claims.exists():
+            hint = "keep the state on a file system that all machines share"
+            raise StateError([f"{self.folder} is not there on {socket.gethostname()}"], hints=[hint])
         # A task that died may have made claims: they are this one's, which does its work again.
         mine = [int(path.name) for path in claims.iterdir() if path.readlink() == Path(str(index))]
         others = [part for part in range(self.parts) if part not in remembered]
