@@ -47,12 +47,16 @@ _WORTH_TELLING = (StateWarning, EvaluationWarning)
 
 
 class Action(Enum):
-    """BEGIN: the first state, from the facts given. APPLY: the epochs given. SNAPSHOT and PUBLISH: of the last epoch."""
+    """BEGIN: the first state, from the facts given. APPLY: the epochs given. SNAPSHOT and PUBLISH: of the last epoch.
+
+    RECALL: have the last epoch in memory, and do nothing with it.
+    """
 
     BEGIN = "begin"
     APPLY = "update"
     SNAPSHOT = "snapshot"
     PUBLISH = "publish"
+    RECALL = "recall"
 
 
 @dataclass(frozen=True)
@@ -197,8 +201,10 @@ class _Task:
                 return self._apply(held)
             case Action.SNAPSHOT:
                 return self._snapshot(held)
-            case _:
+            case Action.PUBLISH:
                 return self._publish(held)
+            case _:
+                return self._keep(held, Done(self.part))
 
     def _begin(self) -> Done:
         facts: dict[str, list[Tuple]] = {}
