@@ -95,7 +95,7 @@ class Keeping:
         choice = self.choose(keeper.store, None, lambda: spark)
         if choice.parts is None:
             return keeper
-        keeper.stop_publishing()
+        keeper.hand_over()
         return self._parted(keeper.store, choice.parts, spark, None)
 
     def _parted(
