@@ -400,6 +400,8 @@ def test_the_choice_follows_what_is_asked_for_what_is_there_and_size(tmp_path: P
     state = open_state(tmp_path, EVERYTHING)
     assert str(chosen(state)) == "state in the driver: 0 rows, at most 10 are kept there"
     assert str(chosen(state, partitions=3)) == "state in 3 parts: as asked for"
+    with pytest.raises(ValueError, match="in one part at least, not in 0"):
+        chosen(state, partitions=0)
     many = {"node": [(str(number),) for number in range(11)]}
     assert str(chosen(state, many)) == "state in 8 parts: 11 rows are more than 10"
     keeper = Keeper(EVERYTHING, store=state if isinstance(state, Store) else None, facts=many)

@@ -134,10 +134,11 @@ class Order:
         for key in [key for key in _remembered if key[0] == str(self.folder) and key[1] != self.run]:
             del _remembered[key]
         held = _remembered.setdefault((str(self.folder), self.run), {})
-        done = [_Task(self, job, part, held).done() for part in self._claimed(index, list(held))]
-        for part in list(held)[: -self._quota]:
-            del held[part]  # what has not been asked for the longest
-        return done
+        claimed = self._claimed(index, list(held))
+        others = [part for part in held if part not in claimed]
+        for part in others[: max(0, len(others) + len(claimed) - self._quota)]:
+            del held[part]  # first, since there may not be room for more than that
+        return [_Task(self, job, part, held).done() for part in claimed]
 
     @property
     def _quota(self) -> int:
