@@ -61,6 +61,8 @@ _FACTS_HELP = "Start from the files of .input that are here; without it, inputs 
 def existing_file_or_folder(path: Path) -> Path:
     if path != STDIN and not path.exists():
         raise typer.BadParameter(f"there is no file {path}")
+    if path.suffix == ".gz":
+        raise typer.BadParameter(f"{path} is compressed: write gunzip -c {path} | whence run … --updates -")
     return path
 
 

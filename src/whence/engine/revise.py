@@ -95,8 +95,10 @@ class _Revision(Generic[Ids, Keys, Ranks]):
         """What has to be equal for rows and their supports to keep their meaning."""
         members = sorted(each.relations)
         subsumptions = [rule for rule in program.subsumptions if rule.dominated.relation in each.relations]
+        preference = program.written if any(program.relations[name].choices for name in members) else ()
         return (
             [program.relations[name] for name in members],
+            preference,
             (each.native, each.aggregates, stratum.monotone, stratum.stages, stratum.groups, subsumptions),
         )
 

@@ -26,5 +26,5 @@ def checked_call(
     if kind in (NUMBER, UNSIGNED) and isinstance(result, Integral):
         return to_signed(int(result)) if kind == NUMBER else to_unsigned(int(result))
     if fits(result, kind, types):
-        return float(result) if kind == FLOAT else result  # type: ignore[arg-type,return-value]
+        return float(result) + 0.0 if kind == FLOAT else result  # type: ignore[arg-type,return-value]
     raise FunctionError(f"{shown} returned {result!r}, which is no {kind}")
