@@ -37,6 +37,7 @@ from whence.lang.strata import stratify
 from whence.lang.transfers import check_transfers
 from whence.lang.tree import Span, walk
 from whence.lang.types import Value
+from whence.lang.unfold import unfold_inline
 
 Functions = Mapping[str, Callable[..., object]]
 
@@ -116,7 +117,7 @@ def check(
 ) -> Program:
     """The checked program of a tree. All errors found so far and here are raised together."""
     found, lost, whole = diagnostics.found, set(lost_names), module
-    module = expand_components(module, lost, found)
+    module = unfold_inline(expand_components(module, lost, found), found)
     declarations = declare(module, functions, lost, found)
     flat = [rule for rule in normalize(module, lost, found) if (rule.name, rule.span) not in dropped]
     _check_rule_names(flat, diagnostics)
