@@ -24,7 +24,7 @@ from whence.lang.program import Program, Relation
 from whence.lang.revise import add_rules, drop_rule
 from whence.lang.types import Tuple
 from whence.plan import Plan, compile_counting, compile_plan, compile_recomputation
-from whence.plan.record import Recording, record_derivations
+from whence.plan.record import Recording, record_derivations, refuse_unrecordable
 from whence.reference import Limits
 from whence.view import View
 
@@ -122,7 +122,7 @@ class Session:
     """Keeps the views of a program exact under updates. `facts` are there from the start.
 
     `wanted` names the relations to be seen, by default all: what they do not need is not derived. The derivations of the
-    relations in `record` are kept as relations too: `recordings` says where.
+    relations in `record` are kept as relations too, which can be looked at and change like any other: `recordings` says where.
 
     >>> from whence import load
     >>> session = Session(load("reach(x, y) :- link(x, y). reach(x, z) :- reach(x, y), link(y, z)."
@@ -154,6 +154,7 @@ class Session:
         self._recorded = frozenset(record)
         sizes = {name: len(rows) for name, rows in (facts or {}).items() if isinstance(rows, Sized)}
         self.plan, self.recordings = self._compile(program, self._wanted, sizes)
+        refuse_unrecordable(program, self.plan, self._recorded)
         self.program = program
         self.windows = Windows(program.relations)
         self._base = frozenset(program.base_relations)
@@ -215,7 +216,7 @@ class Session:
                 removals, insertions = self._collect(listed, now)
             effective = sum(len(rows) for side in (removals, insertions) for rows in side.values())
             result = self._finish(
-                self._maintainer.apply(removals, insertions), before, max(0, len(listed) - effective), self._wanted
+                self._maintainer.apply(removals, insertions), before, max(0, len(listed) - effective), self._shows
             )
         self.epoch += 1
         return result
@@ -227,7 +228,7 @@ class Session:
         listed = self._checked(updates, now)
         with self._all_or_nothing():
             removals, insertions = self._collect(listed, now)
-            changes = self._finish(self._maintainer.apply(removals, insertions), before, 0, self._wanted)
+            changes = self._finish(self._maintainer.apply(removals, insertions), before, 0, self._shows)
             self._maintainer.settle(self._maintainer.apply(insertions, removals))
             self.windows.undo()
         return changes
@@ -283,11 +284,11 @@ class Session:
         return removals, insertions
 
     def _finish(
-        self, changes: Mapping[str, Delta[Ids]], before: Stats, ignored: int, wanted: frozenset[str] | None
+        self, changes: Mapping[str, Delta[Ids]], before: Stats, ignored: int, shows: Callable[[str], bool]
     ) -> Changes:
         """Ends an epoch: its changes as tuples, and what it cost."""
         with self._maintainer.stats.phase("decode"):
-            shown = {name: delta for name, delta in changes.items() if _is_shown(name, wanted)}
+            shown = {name: delta for name, delta in changes.items() if shows(name)}
             inserted = {name: self._backend.decode(name, delta.added) for name, delta in shown.items()}
             deleted = {name: self._backend.decode(name, delta.gone) for name, delta in shown.items()}
         self._maintainer.settle(changes)
@@ -357,7 +358,8 @@ class Session:
         plan, recordings = self._compile(program, kept, sizes)
         stats = self._maintainer.stats.copy()
         with self._all_or_nothing():
-            result = self._finish(revise(self._maintainer, plan), stats, 0, wanted)
+            changes = revise(self._maintainer, plan)
+            result = self._finish(changes, stats, 0, lambda name: _is_shown(name, wanted, recordings))
         self.program, self.plan, self._wanted, self.recordings = program, plan, wanted, recordings
         self._base = base.union(program.base_relations)
         self.windows.extend(program.relations)
@@ -369,8 +371,10 @@ class Session:
         self, program: Program, wanted: frozenset[str] | None, sizes: Mapping[str, int]
     ) -> tuple[Plan, Mapping[str, Recording]]:
         planned, recordings = record_derivations(program, self._recorded)
+        if wanted is not None:
+            wanted |= {each.relation for each in recordings.values()}
         plan = STRATEGIES[self.strategy].compile(planned, wanted, sizes)
-        _refuse_unrecordable(plan, self._recorded)
+        refuse_unrecordable(program, plan, {each.rule.head.relation for each in recordings.values()})
         return plan, recordings
 
     def stats(self) -> SessionStats:
@@ -384,14 +388,20 @@ class Session:
 
     def relation(self, name: str) -> View:
         """The tuples of a relation, in no particular order: to iterate over, or as an Arrow table or a pandas DataFrame."""
-        if name not in self.program.relations:
-            raise ValueError(f"there is no relation {name}; there are {', '.join(self.program.relations)}")
+        known = {**self.program.relations, **self.tables}
+        if name not in known:
+            raise ValueError(f"there is no relation {name}; there are {', '.join(known)}")
         if not self._shows(name):
             raise ValueError(f"{name} is not among the relations that the session shows")
-        return View(self.program.relations[name], self.program.types, lambda: self.backend)
+        return View(known[name], self.program.types, lambda: self.backend)
+
+    @property
+    def tables(self) -> Mapping[str, Relation]:
+        """The relations of recorded derivations."""
+        return {each.relation: self.plan.program.relations[each.relation] for each in self.recordings.values()}
 
     def _shows(self, name: str) -> bool:
-        return _is_shown(name, self._wanted)
+        return _is_shown(name, self._wanted, self.recordings)
 
     @property
     def backend(self) -> LocalBackend:
@@ -405,8 +415,8 @@ class Session:
         stratum = self._maintainer.support_of(relation)
         if stratum is None:
             return Ranking.NONE
-        # A recorded firing takes a round of its own.
-        is_exact = stratum.ranked_epochs <= 1 and not self.recordings
+        # Where groups are part of the recursion, rows that groups are made of may have been held back.
+        is_exact = stratum.ranked_epochs <= 1 and not any(spec.recursive for spec in stratum.plan.aggregates)
         return Ranking.EXACT if is_exact else Ranking.WELL_FOUNDED
 
     def base(self) -> dict[str, set[Tuple]]:
@@ -423,8 +433,10 @@ class Session:
         return {name: set(self.relation(name)) for name in self.program.relations if self._shows(name)}
 
 
-def _is_shown(name: str, wanted: frozenset[str] | None) -> bool:
-    """Helper relations, whose names hold a `!`, are never shown."""
+def _is_shown(name: str, wanted: frozenset[str] | None, recordings: Mapping[str, Recording]) -> bool:
+    """Helper relations, whose names hold a `!`, are not shown, but for those of recorded derivations."""
+    if any(name == each.relation for each in recordings.values()):
+        return True
     return "!" not in name if wanted is None else name in wanted
 
 
@@ -441,13 +453,6 @@ def _refuse_redeclared(before: Relation, after: Relation) -> None:
             )
     if (before.window, before.lifetime) != (after.window, after.lifetime):
         raise ValueError(f"{before.name} has tuples already: its .window and .lifetime stay as they are")
-
-
-def _refuse_unrecordable(plan: Plan, record: Collection[str]) -> None:
-    for stratum in plan.strata:
-        for name in set(record) & set(stratum.relations):
-            if not stratum.native:
-                raise ValueError(f"derivations of {name} cannot be recorded: {stratum.why_not_native}")
 
 
 def evaluate(
