@@ -52,11 +52,14 @@ def load(
 ) -> Program:
     """The program in `text`, checked. Raises `ProgramError` with everything that is wrong with it.
 
-    `functions` are the Python functions that `.functor` declarations refer to; `folder` is where includes are looked up.
+    The dialect is `datalog` or `sql`. `functions` are the Python functions that `.functor` declarations refer to; `folder` is
+    where includes are looked up.
 
     >>> load("p(1). q(x + 1) :- p(x). .output q").relations["q"].fields[0].kind
     Primitive(name='number')
     """
+    if dialect not in ("datalog", "sql"):
+        raise ValueError(f"there is no dialect {dialect}: programs are datalog or sql")
     with _no_collections():
         if dialect == "sql":
             # sqlglot takes longer to import than most programs to load.
@@ -81,8 +84,9 @@ def load(
             raise ProgramError(source, tuple(found.errors)) from None
 
 
-def load_file(path: Path, *, functions: Functions | None = None) -> Program:
+def load_file(path: Path | str, *, functions: Functions | None = None) -> Program:
     """The program in a file: SQL if its name ends in `.sql`, Datalog otherwise."""
+    path = Path(path)
     dialect = "sql" if path.suffix == ".sql" else "datalog"
     text = path.read_text(encoding="utf-8-sig")
     return load(text, name=str(path), dialect=dialect, functions=functions, folder=path.parent)
