@@ -112,7 +112,7 @@ def to_html(graph: DerivationGraph, program: Program) -> str:
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head><meta charset="utf-8"><title>{title}</title>
-<style>body {{ font-family: sans-serif; margin: 2em; }} .picture {{ overflow: auto; }}</style></head>
+<style>body {{ font-family: sans-serif; margin: 2em; }} .picture, pre {{ overflow: auto; }}</style></head>
 <body>
 <h1>{title}</h1>
 <p>Base facts are green, derived facts blue. A rounded box is the firing of a rule, between what it made and what it used.</p>
