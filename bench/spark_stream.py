@@ -21,7 +21,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 
 from whence import load
-from whence.pipeline.spark_session import start_spark
+from whence.backends.spark.session import spark_session
 from whence.spark import maintain
 
 CLOSURE = load("""
@@ -193,7 +193,7 @@ def main() -> None:
     wanted = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        spark = start_spark("local[2]", folder / "spark.log")
+        spark = spark_session("local[2]", folder / "spark.log")
         measure_epochs(spark, folder / "epochs")
         measure_join(spark, folder / "join", wanted.updates)
         spark.stop()

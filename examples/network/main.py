@@ -17,10 +17,10 @@ from report import Outcome, Report
 from rich.console import Console
 
 from whence import Changes, load_file
+from whence.backends.spark.session import running_spark
 from whence.network import Epoch, fail_and_repair, transit_stub
 from whence.pipeline.keeper import EpochReport
 from whence.pipeline.sinks import CallbackSink
-from whence.pipeline.spark_session import running_spark
 from whence.spark import maintain
 
 HERE = Path(__file__).parent

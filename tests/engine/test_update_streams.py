@@ -45,10 +45,11 @@ def test_3_delete_and_rederive_takes_all_away_and_puts_all_back(monkeypatch: pyt
         note_lost(self, name, ids)
 
     session = Session(load(REACHABLE), strategy="dred", on_round=lambda name, *_: name == "reachable" and note())
+    backend = session.backend
 
     def note() -> None:
-        table = session.backend.table("reachable")
-        present.append(set(session.backend.decode("reachable", table.with_flags(table.ids(), off=SUSPENDED))))
+        table = backend.table("reachable")
+        present.append(set(backend.decode("reachable", table.with_flags(table.ids(), off=SUSPENDED))))
 
     session.apply([Update("+", "link", link) for link in words("AB BC CA CB")])
     present.clear()

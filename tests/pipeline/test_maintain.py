@@ -6,23 +6,31 @@ import json
 import os
 import random
 import signal
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql.streaming.listener import (
+    QueryIdleEvent,
+    QueryProgressEvent,
+    QueryStartedEvent,
+    QueryTerminatedEvent,
+    StreamingQueryListener,
+)
 
 from whence import Changes, Update, load, reference
 from whence.lang.types import Tuple
+from whence.pipeline.failures import BatchFailed
 from whence.pipeline.files import StateError
 from whence.pipeline.frames import BadInput
 from whence.pipeline.sinks import CallbackSink
 from whence.pipeline.sinks.json_lines import JsonLinesSink
 from whence.pipeline.sinks.parquet import ParquetSink
 from whence.pipeline.store import Store
-from whence.pipeline.streaming import BatchFailed
 from whence.spark import Maintenance, maintain
 
 REACH = load("""
@@ -278,3 +286,94 @@ def test_a_python_worker_that_is_killed_ends_the_query_and_a_restart_goes_on(
     assert maintenance.view("link") == {("a", "0"), ("a", "1"), ("a", "2")}
     written = [json.loads(line) for line in (tmp_path / "changes.jsonl").read_text().splitlines()]
     assert sorted(each["tuple"] for each in written) == [["a", "0"], ["a", "1"], ["a", "2"]]
+
+
+class Watching(StreamingQueryListener):
+    def __init__(self) -> None:
+        self.events: list[str] = []
+        self.rows: list[int | None] = []
+        self.metrics: list[dict[str, Row]] = []
+
+    def onQueryStarted(self, event: QueryStartedEvent) -> None:
+        self.events.append("started")
+
+    def onQueryProgress(self, event: QueryProgressEvent) -> None:
+        self.events.append("progress")
+        self.rows.append(event.progress.numInputRows)
+        self.metrics.append(dict(event.progress.observedMetrics))
+
+    def onQueryIdle(self, event: QueryIdleEvent) -> None:
+        raise AssertionError("nothing waits in a query that ends with its input")
+
+    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
+        self.events.append(f"terminated {event.exception}")
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    """Spark tells its listeners when it gets to it."""
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_listeners_of_spark_are_told_what_epochs_did(spark: SparkSession, tmp_path: Path) -> None:
+    add_file(tmp_path / "links", "1.json", link("+", "a", "b"), link("+", "b", "c"), link("-", "x", "y"))
+    add_file(tmp_path / "links", "2.json", link("-", "b", "c"))
+    add_file(tmp_path / "links", "3.json", link("?", "b", "c"))  # no epoch: it is a dead letter
+    for number in (1, 2, 3):  # Spark takes files in the order of their times
+        os.utime(tmp_path / "links" / f"{number}.json", (number, number))
+    watching = Watching()
+
+    def run(name: str, *listeners: StreamingQueryListener) -> None:
+        inputs = {"link": json_frame(spark, tmp_path / "links", LINK)}
+        maintain(REACH, inputs, state=tmp_path / name, once=True, listeners=listeners).await_termination()
+
+    run("state", watching)
+    wait_for(lambda: watching.events[-1:] == ["terminated None"])
+    assert watching.events == ["started", "progress", "progress", "progress", "terminated None"]
+    assert watching.rows == [3, 1, 1]
+    first, second, third = watching.metrics
+    assert third == {}
+    figures = [{**each["whence"].asDict(), "seconds": None, "state_bytes": None} for each in (first, second)]
+    same = {"epochs": 1, "seconds": None, "state_bytes": None}
+    assert figures == [
+        {
+            "epoch": 1,
+            "updates": 3,
+            "no_ops": 1,
+            "inserted": 3,
+            "deleted": 0,
+            "rounds": figures[0]["rounds"],
+            "tuples": 3,
+        }
+        | same,
+        {
+            "epoch": 2,
+            "updates": 1,
+            "no_ops": 0,
+            "inserted": 0,
+            "deleted": 2,
+            "rounds": figures[1]["rounds"],
+            "tuples": 1,
+        }
+        | same,
+    ]
+    assert figures[0]["rounds"] > 0
+    # Another query of the session is not theirs.
+    other = Watching()
+    run("other", other)
+    wait_for(lambda: other.events[-1:] == ["terminated None"])
+    assert len(watching.events) == 5
+
+
+def test_a_listener_that_fails_stops_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    class Failing(Watching):
+        def onQueryProgress(self, event: QueryProgressEvent) -> None:
+            raise ValueError("this listener fails")
+
+    add_file(tmp_path / "links", "1.json", link("+", "a", "b"))
+    inputs = {"link": json_frame(spark, tmp_path / "links", LINK)}
+    running = maintain(REACH, inputs, state=tmp_path / "state", once=True, listeners=[Failing()])
+    running.await_termination()
+    assert running.view("reach") == {("a", "b")}

@@ -51,13 +51,8 @@ stratum 6: busy#1!0:groups, the count of busy#1!0:rows: a group for each row of 
 
 stratum 7: busy, by counting derivations
   rule busy#1 (<program>:5)
-    when link changes: ($0 = column 0)
-      join busy#1!0:groups by index on column 0 = $0 ($1 = column 1)
-      if $1 > 1
-      -> busy($0, $1)
     when busy#1!0:groups changes: ($0 = column 0, $1 = column 1)
       if $1 > 1
-      join link by index on column 0 = $0 ()
       -> busy($0, $1)
 
 stratum 8: dead, by counting derivations

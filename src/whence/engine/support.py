@@ -268,7 +268,7 @@ class Epoch(Generic[Ids, Keys, Ranks]):
         self.stratum.rank += 1
         self.stratum.stats.rounds += 1
         self.rounds += 1
-        self.stratum.guard.check(self.plan.relations, self.rounds, self.backend.tuples())
+        self.stratum.guard.check(self.plan.relations, self.rounds, self.backend.tuples)
         frontier = self._frontier()
         for name, batch in frontier.items():
             table = self.backend.table(name)
@@ -375,11 +375,7 @@ class Epoch(Generic[Ids, Keys, Ranks]):
     # -- supports
 
     def _plans(self, name: str, *, negated: bool) -> Sequence[DeltaPlan]:
-        return [
-            plan
-            for plan in self.plan.deltas
-            if plan.scan is not None and plan.scan.relation == name and plan.negated == negated
-        ]
+        return self.plan.readers.get((name, negated), ())
 
     def _add(self, plan: DeltaPlan, keys: Keys, ranks: Ranks) -> None:
         relation = plan.rule.head.relation

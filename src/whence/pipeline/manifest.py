@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,8 @@ NAME, PREVIOUS = "manifest.json", "manifest.previous.json"
 class Manifest:
     """`delivered` is an epoch that every sink has; those after it may have to be delivered again.
 
-    `record` names the relations whose derivations are recorded.
+    `record` names the relations whose derivations are recorded. `parts` is their number if the state is kept in parts, and
+    `columns` what its relations are split by.
     """
 
     name: str
@@ -31,6 +33,8 @@ class Manifest:
     snapshots: tuple[Snapshot, ...] = ()
     delivered: int = -1
     record: tuple[str, ...] = ()
+    parts: int | None = None
+    columns: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, program: Program) -> Manifest:
@@ -57,6 +61,8 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
         "snapshots": [each.as_json() for each in manifest.snapshots],
         "delivered": manifest.delivered,
         "record": list(manifest.record),
+        "parts": manifest.parts,
+        "columns": dict(manifest.columns),
     }
     path, previous = folder / NAME, folder / PREVIOUS
     if path.exists():
@@ -94,8 +100,9 @@ def _read(path: Path) -> Manifest:
     if content["format"] != FORMAT:
         raise StateError([f"{path} has format {content['format']}; this version reads format {FORMAT}"])
     snapshots = tuple(Snapshot(**each) for each in content["snapshots"])
-    program, record = content["program"], tuple(content.get("record", ()))
-    return Manifest(program["name"], program["text"], snapshots, content["delivered"], record)
+    program = content["program"]
+    kept = {name: content[name] for name in ("delivered", "parts", "columns") if name in content}
+    return Manifest(program["name"], program["text"], snapshots, record=tuple(content.get("record", ())), **kept)
 
 
 def _recorded(program: Program) -> tuple[str, ...]:

@@ -5,16 +5,17 @@
     context(x) :- a(x).
     rows(x, y) :- context(x), b(x, y), y > 0.
     groups(x, n): for each x of context, n = the count of rows with that x.
-    h(x, n) :- a(x), groups(x, n).
+    h(x, n) :- groups(x, n).
 
 The context tells for which values of the outer variables the aggregate is asked for, so that an empty group has a count of
 zero; where nothing is bound outside there is one group and no context. As much of this is left out as can be:
 
 - an atom that holds whenever the group has rows (`path(x, y, _)` beside `min d : { path(x, y, d) }`) goes, and with it the
   context: groups are then those that have rows;
+- what stands before the aggregate stays in the rule only if it tells more than which groups are asked for;
 - the context goes also inside a recursion if an empty group has no value: it might depend on the recursion itself;
 - `rows` is the aggregated relation itself where the aggregate runs over one atom;
-- `groups` is the rule's head itself where nothing is left to join with.
+- `groups` is the rule's head itself where nothing is left to join with, as above.
 
 In `sp(x, y, m) :- path(x, y, _), m = min d : { path(x, y, d) }.` all of it goes: sp holds the groups of path.
 """
@@ -141,6 +142,8 @@ class _Extraction:
                 has_context = bool(literal.outer) and without == rest
                 if has_context and self.recursive and _context_can_go(literal):
                     has_context = False
+                if has_context and _is_only_asked_for(rule, at, literal):
+                    without = rest[at:]
                 groups = self._groups(rule, at, literal, has_context=has_context, alone=not without)
                 if groups.relation == rule.head.relation:
                     return []
@@ -260,6 +263,13 @@ def _is_implied(each: Literal, body: tuple[Literal, ...], rule: Rule, literal: A
         )
         for alternative in literal.bodies
     )
+
+
+def _is_only_asked_for(rule: Rule, at: int, literal: Aggregation) -> bool:
+    """Whether what stands before an aggregate tells nothing but which groups are asked for, which the context tells too."""
+    before = {name for each in rule.body[:at] for name in names_met(each)}
+    after = {part.name for part in walk((rule.body[at + 1 :], rule.head, literal.target)) if isinstance(part, Var)}
+    return before & after <= set(literal.outer)
 
 
 def _is_lonely(arg: Term, atom: Atom, elsewhere: list[str], literal: Aggregation) -> bool:
