@@ -29,7 +29,9 @@ PAGES = [ROOT / "README.md", EXAMPLES / "README.md", *sorted((ROOT / "docs").glo
 BLOCKS = [block for page in PAGES for block in blocks(page) if not block.not_run]
 PROGRAMS = {"datalog": "program.dl", "sql": "program.sql"}
 CHECKED = re.compile(r"program\.(?:dl|sql):\d+:\d+: (?:error|warning)\[|ok: ")
-PROGRESS = re.compile(r"(?:^|(?<=\x1e))(?:reading|evaluating|writing|trying|working out shares|starting Spark|verifying|compacting)\b.*\n", re.MULTILINE)
+PROGRESS = re.compile(
+    r"(?:^|(?<=\x1e))(?:reading|evaluating|writing|trying|working out shares|verifying|compacting)\b.*\n", re.MULTILINE
+)
 COMMAND = re.compile(r"^\$ (.*)\n", re.MULTILINE)
 
 
