@@ -6,15 +6,20 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from whence.lang import Program, ProgramError, load, load_file
+    from whence.lang.types import Variant
     from whence.session import Changes, Session, Update
 
 __version__ = version("whence")
-__all__ = ["Changes", "Program", "ProgramError", "Session", "Update", "__version__", "load", "load_file"]
+__all__ = ["Changes", "Program", "ProgramError", "Session", "Update", "Variant", "__version__", "load", "load_file"]
+_HOMES = {
+    **dict.fromkeys(("Changes", "Session", "Update"), "whence.session"),
+    **dict.fromkeys(("Program", "ProgramError", "load", "load_file"), "whence.lang"),
+    "Variant": "whence.lang.types",
+}
 
 
 def __getattr__(name: str) -> Any:
     # The engine brings compiled code with it: programs that only read the language need not wait for it.
-    if name in __all__:
-        home = "whence.session" if name in ("Changes", "Session", "Update") else "whence.lang"
-        return getattr(import_module(home), name)
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
     raise AttributeError(f"module 'whence' has no attribute {name!r}")

@@ -300,7 +300,9 @@ class Session:
         )
 
     def _checked(self, updates: Iterable[Update | tuple[str, str, Tuple]], now: float | None) -> list[Update]:
-        listed = [update if isinstance(update, Update) else Update(*update) for update in updates]
+        if isinstance(updates, Update):
+            raise TypeError(f"an epoch is a list of updates: [{updates!r}]")
+        listed = [_as_update(update) for update in updates]
         rows: _Rows = {}
         _check_time(now)
         for op, name, row, time in listed:
@@ -438,6 +440,14 @@ def _is_shown(name: str, wanted: frozenset[str] | None, recordings: Mapping[str,
     if any(name == each.relation for each in recordings.values()):
         return True
     return "!" not in name if wanted is None else name in wanted
+
+
+def _as_update(given: object) -> Update:
+    if isinstance(given, Update):
+        return given
+    if not isinstance(given, tuple) or len(given) not in (3, 4):
+        raise ValueError(f"{given!r} is no update: write Update(op, relation, tuple)")
+    return Update(*given)
 
 
 def _check_time(time: object) -> None:

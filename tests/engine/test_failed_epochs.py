@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import random
 import warnings
-from collections.abc import Callable
 
 import pytest
 
-from whence import Changes, ProgramError, Session, Update, load
+from whence import ProgramError, Session, Update, Variant, load
 from whence.lang.calls import FunctionError
-from whence.lang.types import Tuple, Variant
+from whence.lang.types import Tuple
 from whence.reference import EvaluationWarning, Limits, RunawayError, evaluate
 from whence.session import STRATEGIES
 
-Apply = Callable[[list[Update]], Changes]
 RECURSIVE = [strategy for strategy in STRATEGIES if strategy != "counting"]
 PATHS = """
 .decl link(x:number, y:number) .input link
@@ -95,6 +93,10 @@ def test_rows_that_do_not_fit_are_refused_together() -> None:
             session.apply([Update("+", "p", (2, "b"), 100.0), Update("+", "p", row)])  # type: ignore[arg-type]
         with pytest.raises(ValueError, match=f"^{why}$"):
             Session(program, facts={"p": [(2, "b"), row]})  # type: ignore[list-item]
+    with pytest.raises(TypeError, match="an epoch is a list of updates"):
+        session.apply(Update("+", "p", (2, "b")))  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="'p' is no update: write Update"):
+        session.apply(["p"])  # type: ignore[list-item]
     with pytest.raises(ValueError, match="nan is no time"):
         session.apply([Update("+", "p", (2, "b"), float("nan"))])
     with pytest.raises(ValueError, match="'noon' is no time"):

@@ -38,8 +38,10 @@ def test_each_alternative_and_each_head_is_a_rule_with_a_name() -> None:
     assert names("up: r(x) :- a(x).\nr(1).\nr(2).") == ["up", "r#1", "r#2"]
 
 
-def test_false_has_no_rule_and_true_no_literal() -> None:
-    assert names("r(x) :- a(x), false.\nr(x) :- a(x), true.") == ["r#1"]
+def test_false_derives_nothing_and_true_is_no_literal() -> None:
+    assert names("r(x) :- a(x), (false ; true).") == ["r#1"]
+    assert names("r(x) :- a(x), false.\nr(x) :- a(x), true.") == ["r#1", "r#2"]
+    assert derive("r(x) :- a(x), false.") == set()
     assert derive("r(x) :- a(x), (false ; x = 2).") == {(2,)}
 
 

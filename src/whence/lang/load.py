@@ -37,6 +37,7 @@ from whence.lang.strata import stratify
 from whence.lang.transfers import check_transfers
 from whence.lang.tree import Span, walk
 from whence.lang.types import Value
+from whence.lang.unfold import unfold_inline
 
 Functions = Mapping[str, Callable[..., object]]
 
@@ -51,11 +52,14 @@ def load(
 ) -> Program:
     """The program in `text`, checked. Raises `ProgramError` with everything that is wrong with it.
 
-    `functions` are the Python functions that `.functor` declarations refer to; `folder` is where includes are looked up.
+    The dialect is `datalog` or `sql`. `functions` are the Python functions that `.functor` declarations refer to; `folder` is
+    where includes are looked up.
 
     >>> load("p(1). q(x + 1) :- p(x). .output q").relations["q"].fields[0].kind
     Primitive(name='number')
     """
+    if dialect not in ("datalog", "sql"):
+        raise ValueError(f"there is no dialect {dialect}: programs are datalog or sql")
     with _no_collections():
         if dialect == "sql":
             # sqlglot takes longer to import than most programs to load.
@@ -80,8 +84,9 @@ def load(
             raise ProgramError(source, tuple(found.errors)) from None
 
 
-def load_file(path: Path, *, functions: Functions | None = None) -> Program:
+def load_file(path: Path | str, *, functions: Functions | None = None) -> Program:
     """The program in a file: SQL if its name ends in `.sql`, Datalog otherwise."""
+    path = Path(path)
     dialect = "sql" if path.suffix == ".sql" else "datalog"
     text = path.read_text(encoding="utf-8-sig")
     return load(text, name=str(path), dialect=dialect, functions=functions, folder=path.parent)
@@ -116,7 +121,7 @@ def check(
 ) -> Program:
     """The checked program of a tree. All errors found so far and here are raised together."""
     found, lost, whole = diagnostics.found, set(lost_names), module
-    module = expand_components(module, lost, found)
+    module = unfold_inline(expand_components(module, lost, found), found)
     declarations = declare(module, functions, lost, found)
     flat = [rule for rule in normalize(module, lost, found) if (rule.name, rule.span) not in dropped]
     _check_rule_names(flat, diagnostics)

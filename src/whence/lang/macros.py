@@ -2,13 +2,13 @@
 
 Replacement works on tokens, each carrying the macros it came out of: a macro is never replaced inside its own
 expansion, and a function-like macro named at the end of an expansion takes its arguments from the text that follows
-(Prosser's algorithm, which the C standard paraphrases).
+(Prosser's algorithm, which the C standard paraphrases). In a body, `#x` is the text of an argument as a string, and `##` joins
+what stands on its two sides, arguments as they were written.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -110,8 +110,9 @@ class Macros:
         found = _DEFINITION.match(line)
         if found is None:
             raise Refused(BadPreprocessorLine, problem="#define needs a name", advice="write #define NAME text")
-        name, params, body = found.groups()
-        macro = Macro(None if params is None else _params(name, params), tuple(_body(body.strip())))
+        name, listed, body = found.groups()
+        params = None if listed is None else _params(name, listed)
+        macro = Macro(params, _body(body.strip(), params))
         if self.defined.get(name, macro) != macro:
             raise Refused(
                 BadPreprocessorLine,
@@ -148,32 +149,21 @@ class Macros:
                 done.append(token)
             elif macro.params is None:
                 hidden = token.hidden | {name}
-                self._push(pending, [_Token(text, hidden) for text in macro.body])
+                self._push(pending, [_Token(part.text, hidden) for part in _filled(macro.body, {}, {})])
             elif _call_follows(pending, rest):
                 args, closing = _arguments(name, pending, rest)
-                expanded = self._bind(name, macro, args, depth)
+                given = _bind(name, macro, args)
+                expanded = {
+                    param: self._expand(arg[::-1], _Rest("", 0), depth + 1)
+                    for param, arg in given.items()
+                    if param in macro.body
+                }
                 hidden = (token.hidden & closing.hidden) | {name}
-                body = [part for text in macro.body for part in expanded.get(text, (_Token(text, _NOT_HIDDEN),))]
+                body = _filled(macro.body, given, expanded)
                 self._push(pending, [_Token(part.text, part.hidden | hidden) for part in body])
             else:
                 done.append(token)
         return done
-
-    def _bind(self, name: str, macro: Macro, args: list[list[_Token]], depth: int) -> dict[str, list[_Token]]:
-        params = macro.params or ()
-        if not params and args == [[]]:
-            args = []
-        if len(args) != len(params):
-            raise Refused(
-                BadPreprocessorLine,
-                problem=f"the macro {name} takes {_count(len(params))}, not {len(args)}",
-                advice=f"write {name}({', '.join(params)})",
-            )
-        return {
-            param: self._expand(arg[::-1], _Rest("", 0), depth + 1)
-            for param, arg in zip(params, args, strict=True)
-            if param in macro.body
-        }
 
     def _push(self, pending: list[_Token], tokens: list[_Token]) -> None:
         self._left -= sum(len(token.text) for token in tokens)
@@ -185,6 +175,47 @@ class Macros:
                 advice="generate the program's text with a script instead",
             )
         pending.extend(reversed(tokens))
+
+
+def _bind(name: str, macro: Macro, args: list[list[_Token]]) -> dict[str, list[_Token]]:
+    params = macro.params or ()
+    if not params and args == [[]]:
+        args = []
+    if len(args) != len(params):
+        raise Refused(
+            BadPreprocessorLine,
+            problem=f"the macro {name} takes {_count(len(params))}, not {len(args)}",
+            advice=f"write {name}({', '.join(params)})",
+        )
+    return dict(zip(params, args, strict=True))
+
+
+def _filled(body: tuple[str, ...], given: dict[str, list[_Token]], expanded: dict[str, list[_Token]]) -> list[_Token]:
+    """A macro's body with arguments in the place of parameters: beside `##` and behind `#` as given, else expanded."""
+    filled: list[_Token] = []
+    left: list[_Token] | None = None  # what a ## joins the next part with
+    for at, text in enumerate(body):
+        if text in _JOINING:
+            continue
+        before, after = body[at - 1 : at], body[at + 1 : at + 2]
+        if before == ("#",):
+            part = [_Token(_quoted(given[text]), _NOT_HIDDEN)]
+        elif text in given and ("##",) in (before, after):
+            part = given[text]
+        else:
+            part = expanded.get(text, [_Token(text, _NOT_HIDDEN)])
+        if left and part:
+            filled[-1] = _Token(left[-1].text + part[0].text, left[-1].hidden & part[0].hidden)
+            part = part[1:]
+            left = filled[-1:]
+        filled += part
+        left = (part or left) if after == ("##",) else None
+    return filled
+
+
+def _quoted(tokens: list[_Token]) -> str:
+    text = re.sub(r"\s+", " ", _text(tokens))
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def _params(name: str, text: str) -> tuple[str, ...]:
@@ -200,14 +231,29 @@ def _params(name: str, text: str) -> tuple[str, ...]:
     return params
 
 
-def _body(text: str) -> Iterator[str]:
-    for found in _TOKEN.finditer(text):
-        # A `#` that opens the body is a directive to the pattern.
-        if found[0] == "#":
-            if text.startswith("##", found.start()):
-                raise Refused(Unsupported, feature="## (joining names in a macro)", advice="write the joined name out")
-            raise Refused(Unsupported, feature="# (quoting in a macro)", advice="pass the argument as a string")
-        yield found[0]
+_JOINING = ("#", "##")
+
+
+def _body(text: str, params: tuple[str, ...] | None) -> tuple[str, ...]:
+    # A `#` that opens the body is a directive to the pattern; around `##` and behind `#`, space does not count.
+    spaced = re.sub(r"\s*##\s*", "##", text)
+    tokens = [found[0] for found in _TOKEN.finditer(spaced)]
+    body: list[str] = []
+    for token in tokens:
+        if token == "#" and body[-1:] == ["#"]:
+            body[-1] = "##"
+        elif not (token.isspace() and body[-1:] == ["#"]):
+            body.append(token)
+    for at, token in enumerate(body):
+        if token == "##" and not 0 < at < len(body) - 1:
+            raise Refused(BadPreprocessorLine, problem="## has nothing to join", advice="write it between two names")
+        if token == "#" and (at + 1 == len(body) or body[at + 1] not in (params or ())):
+            raise Refused(
+                BadPreprocessorLine,
+                problem="# is not followed by a parameter of the macro",
+                advice="#x is the text of the argument x, as a string",
+            )
+    return tuple(body)
 
 
 def _call_follows(pending: list[_Token], rest: _Rest) -> bool:

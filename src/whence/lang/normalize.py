@@ -102,7 +102,9 @@ def _flatten(
 ) -> Iterator[FlatRule]:
     fresh = _Fresh()
     try:
-        alternatives = _alternatives(rule.body or tree.Truth(True), fresh)
+        formula = rule.body or tree.Truth(True)
+        # A rule that never applies stays, for what it says of its relation.
+        alternatives = _alternatives(formula, fresh) or _alternatives(rebuild(formula, _spelt_out), fresh)
     except _TooMany:
         found.append(TooManyAlternatives(rule.span, limit=MAX_ALTERNATIVES))
         lost.update(head.relation for head in rule.heads)
@@ -119,6 +121,12 @@ def _flatten(
             chosen = f"{name}/{number}" if name is not None and many else names.fresh(name, head.relation)
             yield FlatRule(chosen, flat_head, tuple(resolved), rule.span, dominating)
     found += [UncountableWildcard(span) for span in dict.fromkeys(each.span for each in fresh.uncountable)]
+
+
+def _spelt_out(part: object) -> object:
+    if isinstance(part, tree.Truth) and not part.value:
+        return tree.Constraint("!=", tree.Number(0), tree.Number(0), part.span)
+    return part
 
 
 class _Fresh:

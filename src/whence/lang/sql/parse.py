@@ -131,14 +131,32 @@ def _statement(chunk: list[Token], span: Span, text: str, special: dict[str, obj
         at = (named.line, named.col, named.start, named.end)
         select, star, from_ = (TokenType.SELECT, "SELECT"), (TokenType.STAR, "*"), (TokenType.FROM, "FROM")
         chunk = [*chunk, *(Token(kind, word, *at) for kind, word in (select, star, from_)), named]
-    parser = _Parser(dialect=_Whence())
-    parser.FUNCTION_PARSERS = special  # type: ignore[assignment, misc]
-    expressions = parser.parse(chunk, text)
-    expression = expressions[0] if expressions else None
+    expression = _parsed(chunk, text, special)
+    if isinstance(expression, exp.Command):
+        # What cannot be read to its end comes back as it is: the query alone tells where it went wrong.
+        if query := _query_of_view(chunk):
+            _parsed(query, text, special)
+        if chunk[0].token_type == TokenType.CREATE and chunk[1:] and chunk[1].token_type == TokenType.TABLE:
+            raise _SyntaxAt("Expecting CREATE TABLE name(column TYPE, …)", chunk[-1], at_end=False)
     if expression is None:
         raise _SyntaxAt("", chunk[0], at_end=False)
     expression.meta[_STATEMENT] = span
     return Statement(expression, span, named.text if named is not None else None)
+
+
+def _parsed(chunk: list[Token], text: str, special: dict[str, object]) -> exp.Expr | None:
+    parser = _Parser(dialect=_Whence())
+    parser.FUNCTION_PARSERS = special  # type: ignore[assignment, misc]
+    expressions = parser.parse(chunk, text)
+    return expressions[0] if expressions else None
+
+
+def _query_of_view(chunk: list[Token]) -> list[Token]:
+    """What stands behind the AS of a CREATE VIEW."""
+    kinds = [token.token_type for token in chunk]
+    if kinds[0] != TokenType.CREATE or TokenType.VIEW not in kinds[:6] or TokenType.ALIAS not in kinds:
+        return []
+    return chunk[kinds.index(TokenType.ALIAS) + 1 :]
 
 
 def _without_recursive(chunk: list[Token]) -> list[Token]:
