@@ -206,6 +206,13 @@ def test_2_6_the_printed_system_has_six_unknowns() -> None:
     of = specialize(Counting(), BAG.__getitem__)  # type: ignore[arg-type]
     bags = {node: [(of(each), body) for each, body in terms] for node, terms in system.items()}
     assert solve(bags, Counting()) == {"x": 8, "y": 3, "z": 2, "u": inf, "v": inf, "w": inf}
+    counts, values = Counting(), dict.fromkeys(bags, 0)
+    for _ in range(2):  # the equations applied twice, from zero
+        values = {
+            node: counts.sum([counts.product([each, *(values[at] for at in body)]) for each, body in terms])
+            for node, terms in bags.items()
+        }  # type: ignore[assignment]
+    assert values == {"x": 8, "y": 3, "z": 2, "u": 2, "v": 2, "w": 2}
 
 
 def test_2_6_all_trees(closure: DerivationGraph) -> None:

@@ -53,7 +53,7 @@ def _lines(answer: WhyNot, program: Program) -> Iterator[str]:
     yield f"{show_fact(answer.fact)} does not hold"
     for winner in answer.beaten_by:
         yield f"  it is derived, but {show_fact(winner)} is kept instead"
-    if not answer.attempts:
+    if not answer.attempts and not answer.beaten_by:
         yield "  no rule derives such a fact"
     for attempt in answer.attempts:
         yield f"  {attempt.rule} comes closest with"

@@ -11,7 +11,8 @@ from dataclasses import replace
 
 from whence.lang.program import Aggregation, Atom, Literal, Program, Rule
 from whence.lang.types import Tuple
-from whence.provenance.graph import Aggregated, Derivation, Fact, Wildcard
+from whence.provenance.graph import Aggregated, Derivation, Fact
+from whence.provenance.patterns import fits
 from whence.provenance.proofs import Proof
 from whence.provenance.show import show_fact
 from whence.reference import evaluate
@@ -55,7 +56,7 @@ class Checker:
         _demand(tuple(each.fact for each in proof.premises) == firing.premises, "premises and proofs differ")
         _demand(proof.height == 1 + max((each.height for each in proof.premises), default=0), "the height is wrong")
         for absence in firing.absent:
-            present = any(_fits(absence.pattern, row) for row in self.model[absence.relation])
+            present = any(all(map(fits, absence.pattern, row)) for row in self.model[absence.relation])
             _demand(not present, f"{show_fact(absence)} is there")
         if firing.rule == "eqrel":
             self._check_equivalence(firing)
@@ -129,10 +130,6 @@ def _prefixed(body: tuple[Literal, ...], prefix: str) -> tuple[Literal, ...]:
             case _:
                 renamed.append(literal)
     return tuple(renamed)
-
-
-def _fits(pattern: tuple[object, ...], row: Tuple) -> bool:
-    return all(isinstance(wanted, Wildcard) or wanted == value for wanted, value in zip(pattern, row, strict=True))
 
 
 def _demand(holds: bool, otherwise: str) -> None:

@@ -9,28 +9,25 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import cast
 
 from whence.lang.order import binds, is_ready, names_met
 from whence.lang.program import (
     Aggregation,
-    Anything,
     Apply,
     Atom,
     Comparison,
     Generator,
     Literal,
-    Make,
     Negation,
     Rule,
-    Term,
     Var,
 )
 from whence.lang.tree import walk
-from whence.lang.types import Tuple, Value, Variant
+from whence.lang.types import Tuple, Value
 from whence.plan.wildcards import name_wildcards
-from whence.provenance.graph import ANY, Absence, Aggregated, Derivation, Fact, Wildcard
+from whence.provenance.graph import Absence, Aggregated, Derivation, Fact
 from whence.provenance.live import LiveState
+from whence.provenance.patterns import pattern_of
 from whence.provenance.show import show_fact
 from whence.reference.solve import Environment, Solver, is_known
 from whence.session import Session
@@ -172,7 +169,9 @@ class Deriver:
         rule = prepared.rule
         body = tuple(self.fact(atom, environment) for atom in prepared.atoms)
         absent = tuple(
-            Absence(literal.atom.relation, tuple(self._pattern(arg, environment) for arg in literal.atom.args))
+            Absence(
+                literal.atom.relation, tuple(pattern_of(arg, environment, self.solver) for arg in literal.atom.args)
+            )
             for literal in rule.body
             if isinstance(literal, Negation)
         )
@@ -182,16 +181,6 @@ class Deriver:
 
     def fact(self, atom: Atom, environment: Environment) -> Fact:
         return Fact(atom.relation, tuple(self.solver.value(arg, environment) for arg in atom.args))
-
-    def _pattern(self, term: Term, environment: Environment) -> Value | Wildcard:
-        match term:
-            case Anything():
-                return ANY
-            case Make(args=args, branch=branch):
-                parts = tuple(cast("Value", self._pattern(arg, environment)) for arg in args)
-                return parts if branch is None else Variant(branch, parts)
-            case _:
-                return self.solver.value(term, environment)
 
     # -- aggregates
 

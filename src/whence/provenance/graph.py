@@ -15,15 +15,18 @@ from whence.lang.types import Tuple, Value
 
 
 class Wildcard(Enum):
-    """Stands in an absent fact for a value that did not matter: no tuple matches, whatever is there."""
+    """Stands in an absent fact for a value that did not matter: no tuple matches, whatever is there. REST stands at the end of a
+    list for all further items.
+    """
 
     ANY = "_"
+    REST = "| _"
 
     def __repr__(self) -> str:
-        return "_"
+        return self.value
 
 
-ANY = Wildcard.ANY
+ANY, REST = Wildcard.ANY, Wildcard.REST
 
 
 class Fact(NamedTuple):

@@ -74,10 +74,13 @@ def smallest_proof(deriver: Deriver, fact: Fact, bounds: Bounds = Bounds()) -> S
     if fact in found and (quick is None or found[fact][0].height <= quick.height):
         return Smallest(assemble(fact, {each: firing for each, (_, firing) in found.items()}), is_certain)
     if quick is None:
-        why = f"was not found within {graph.cut.reason}" if graph.cut else "does not exist without going in a circle"
+        if graph.cut:
+            raise CannotExplain(
+                f"a proof of {show_fact(fact)} was not found within {graph.cut.reason}; raise the bound"
+            )
         raise CannotExplain(
-            f"a proof of {show_fact(fact)} from the rows that are there {why}"
-            + ("" if graph.cut else "; a value inside a recursive aggregate was reached through rows improved on since")
+            f"a proof of {show_fact(fact)} from the rows that are there does not exist without going in a circle; a value inside "
+            "a recursive aggregate was reached through rows improved on since"
         )
     return Smallest(quick, is_certain)
 

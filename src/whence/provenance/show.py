@@ -29,6 +29,8 @@ def show_value(value: Value | Wildcard) -> str:
             return f'"{value.translate(_ESCAPES)}"'
         case Variant(branch=branch, args=args):
             return f"${branch}({_listed(args)})" if args else f"${branch}"
+        case (*items, Wildcard.REST):
+            return f"[{_listed(items)} | _]"
         case tuple():
             return f"[{_listed(value)}]"
         case _:

@@ -11,14 +11,15 @@ import heapq
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import count
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from whence.lang.order import is_ready
-from whence.lang.program import Aggregation, Atom, Literal, Make, Negation, Rule, Term, Var
-from whence.lang.types import ListKind, Tuple, Value, Variant
+from whence.lang.program import Aggregation, Atom, Literal, Negation, Rule, Var
+from whence.lang.types import Tuple, Value
 from whence.provenance.derive import CannotExplain, Deriver, PreparedRule
 from whence.provenance.expand import Bounds, derivation_graph
-from whence.provenance.graph import ANY, Absence, Fact, Wildcard
+from whence.provenance.graph import Absence, Fact, Wildcard
+from whence.provenance.patterns import completed, has_wildcards, is_alike, pattern_of
 from whence.provenance.proofs import assemble, smallest_choices
 from whence.provenance.show import show_fact, show_value, source_text
 from whence.reference.solve import Environment, is_known
@@ -101,9 +102,12 @@ def _closeness(session: Session) -> Callable[[Attempt], tuple[int, int, int, str
 
 
 def _attempts(deriver: Deriver, fact: Fact) -> dict[str, list[Attempt]]:
+    """Of each rule, the closest it comes; not of those that do derive the fact, which others keep out."""
+    firing = {each.rule for each in deriver.derivations(fact)}
     return {
         prepared.rule.name: list(_NearMisses(deriver, prepared).search(fact))
         for prepared in deriver.prepared(fact.relation)
+        if prepared.rule.name not in firing
     }
 
 
@@ -179,16 +183,7 @@ class _NearMisses:
         return Attempt(self.prepared.rule.name, found, missing, present, tuple(failed))
 
     def _pattern(self, atom: Atom, environment: Environment) -> Absence:
-        return Absence(atom.relation, tuple(self._known(arg, environment) for arg in atom.args))
-
-    def _known(self, term: Term, environment: Environment) -> Value | Wildcard:
-        """What is known of a term's value: all of it, or with wildcards in it, or nothing."""
-        if is_known(term, environment):
-            return self.deriver.solver.value(term, environment)
-        if isinstance(term, Make) and not isinstance(term.kind, ListKind):
-            parts: Any = tuple(self._known(arg, environment) for arg in term.args)
-            return parts if term.branch is None else Variant(term.branch, parts)
-        return ANY
+        return Absence(atom.relation, tuple(pattern_of(arg, environment, self.deriver.solver) for arg in atom.args))
 
     def _matches(self, atom: Atom, environment: Environment) -> Iterator[Fact]:
         known = [at for at, arg in enumerate(atom.args) if is_known(arg, environment)]
@@ -286,18 +281,18 @@ class _Repairs:
         """A fact that fits; what may be anything is taken from a fact that is there. None if there is none."""
         values: list[Value] = []
         for at, value in enumerate(pattern.pattern):
-            if not _has_wildcards(value):
+            if not has_wildcards(value):
                 values.append(value)  # type: ignore[arg-type]
                 continue
             known = pattern.relation, at, value
             if known not in self.examples:
                 rows = self.deriver.state.tables[pattern.relation].lookup((), ())
-                alike = (row for row in rows if _is_alike(value, row[at]))
+                alike = (row for row in rows if is_alike(value, row[at]))
                 self.examples[known] = min(alike, key=repr, default=None)
             example = self.examples[known]
             if example is None:
                 return None
-            values.append(_completed(value, example[at]))
+            values.append(completed(value, example[at]))
         return Fact(pattern.relation, tuple(values))
 
     def _removals(self, fact: Fact) -> Iterator[frozenset[_Change]]:
@@ -333,44 +328,3 @@ class _Repairs:
             return tuple(sorted((each.fact for each in changes if each.op == op), key=repr))
 
         return Repair(chosen("+"), chosen("-"))
-
-
-# -- values of which parts are known
-
-
-def _has_wildcards(value: Value | Wildcard) -> bool:
-    match value:
-        case Wildcard():
-            return True
-        case Variant(args=parts) | (tuple() as parts):
-            return any(map(_has_wildcards, parts))
-        case _:
-            return False
-
-
-def _is_alike(value: Value | Wildcard, example: Value) -> bool:
-    """Whether the example has parts wherever the value has some."""
-    match value, example:
-        case Variant(branch, parts), Variant(other, others):
-            return branch == other and all(map(_is_alike, parts, others))
-        case Variant(), _:
-            return False
-        case tuple(), tuple():
-            return all(map(_is_alike, value, example))
-        case tuple(), _:
-            return False
-        case _:
-            return True
-
-
-def _completed(value: Value | Wildcard, example: Value) -> Value:
-    """The value, with parts of the example for its wildcards."""
-    match value, example:
-        case Wildcard(), _:
-            return example
-        case Variant(branch, parts), Variant(_, others):
-            return Variant(branch, tuple(map(_completed, parts, others)))
-        case tuple(), tuple():
-            return tuple(map(_completed, value, example))
-        case _:
-            return value
