@@ -1,6 +1,8 @@
 """What streaming on Spark costs: one epoch on a large view, and a million updates through a join.
 
-Run with `python bench/spark_stream.py [--updates N]`. Everything is measured in one warm session on two threads.
+    python bench/spark_stream.py [--updates N]
+
+Everything is measured in one warm session on two threads.
 
 1. Epochs of 100 updates on the closure of a random graph with 500 nodes and 1,000 links, against what Spark
    itself takes for the same micro-batches if the function it calls does nothing, and if it only fetches their rows.
@@ -18,6 +20,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from measure import Report, percentile, plot_bars
 from pyspark.sql import DataFrame, SparkSession
 
 from whence import load
@@ -42,6 +45,8 @@ placed(o, r) :- order(o, c), customer(c, r).
 .output placed
 """)
 EPOCHS = 30
+ROUNDS = 3
+WARM = 3  # rounds of fetching: Java compiles what runs often
 Row = dict[str, object]
 
 
@@ -108,44 +113,77 @@ def durations(progress: list[object]) -> list[int]:
     return found[1:]
 
 
-def measure_epochs(spark: SparkSession, folder: Path) -> None:
+def measure_epochs(spark: SparkSession, folder: Path, report: Report) -> None:
     links = graph(500, 1000)
     write(folder / "links", leaves(links))
     schema = "op STRING, x LONG, y LONG"
+    engine: list[float] = []
+    batches: list[float] = []
 
-    def ours(name: str) -> tuple[list[int], list[float]]:
-        seconds: list[float] = []
+    def maintained(name: str) -> list[int]:
         running = maintain(
             CLOSURE,
             {"link": source_of(spark, folder / "links", schema)},
             state=folder / name,
             facts={"link": links},
             once=True,
-            on_epoch=lambda report: seconds.append(report.seconds),
+            on_epoch=lambda each: engine.append(each.seconds * 1000),
         )
         running.await_termination()
         expected = closure_size(running.session.base()["link"])
         assert len(running.view("reach")) == expected, "the view is wrong"
-        return durations(running.query.recentProgress), seconds
+        batches.append(running.seconds * 1000 / EPOCHS)
+        return durations(running.query.recentProgress)
 
-    frame = source_of(spark, folder / "links", schema)
-    batch_times(frame, folder / "warm", lambda rows: rows.toArrow())
-    nothing = batch_times(frame, folder / "nothing", lambda _: None)
-    fetched = batch_times(frame, folder / "fetched", lambda rows: rows.toArrow())
-    kept, engine = ours("kept")
-    print(f"epochs of 100 updates on {closure_size(links):,} rows, {len(kept)} micro-batches each, median ms")
-    for name, times in (
-        ("Spark, function does nothing", nothing),
-        ("Spark, rows fetched", fetched),
-        ("maintained", kept),
-    ):
-        print(
-            f"  {name:30} {statistics.median(times):8.1f}   {statistics.median(times) - statistics.median(nothing):+8.1f}"
-        )
-    print(f"  of which engine                {statistics.median(engine) * 1000:8.1f}")
+    def plain(name: str, each: Callable[[DataFrame], object]) -> list[int]:
+        return batch_times(source_of(spark, folder / "links", schema), folder / name, each)
+
+    for number in range(WARM):
+        plain(f"warm {number}", lambda rows: rows.toArrow())
+    works: dict[str, Callable[[str], list[int]]] = {
+        "Spark, the function does nothing": lambda name: plain(name, lambda _: None),
+        "Spark, the rows are fetched": lambda name: plain(name, lambda rows: rows.toArrow()),
+        "maintained": maintained,
+    }
+    times: dict[str, list[int]] = {name: [] for name in works}
+    for number in range(ROUNDS):
+        for name, work in works.items():
+            times[name] += work(f"{name} {number}")
+    report.write(f"## Epochs of 100 updates on {closure_size(links):,} rows")
+    report.write(
+        f"Milliseconds of a micro-batch, {len(times['maintained'])} of each kind, {ROUNDS} rounds in turn. An epoch is to add at "
+        "most 30 ms to the first."
+    )
+    nothing = statistics.median(times["Spark, the function does nothing"])
+    rows = [
+        [
+            name,
+            f"{statistics.median(each):.0f}",
+            f"{percentile(each, 0.9):.0f}",
+            f"{statistics.median(each) - nothing:+.0f}",
+        ]
+        for name, each in times.items()
+    ]
+    report.table(["micro-batch", "p50", "p90", "adds"], rows)
+    outside = statistics.median(batches) - statistics.median(engine)
+    report.write(
+        f"Of an epoch, {statistics.median(engine):.1f} ms are the engine's and {outside:.1f} ms go into reading the rows, the "
+        "log (synced to disk) and the figures; the rest is Spark's job that fetches the rows."
+    )
+    labels = list(times)
+    plot_bars(
+        "spark_stream",
+        "Micro-batches of 100 updates",
+        labels,
+        {
+            "p50": [statistics.median(times[name]) for name in labels],
+            "p90": [percentile(times[name], 0.9) for name in labels],
+        },
+        "milliseconds (less is better)",
+    )
 
 
-def measure_join(spark: SparkSession, folder: Path, updates: int) -> None:
+def measure_join(spark: SparkSession, folder: Path, updates: int, report: Report) -> None:
     source = random.Random(2)
     customers = {(number, number % 20) for number in range(10_000)}
     epochs = updates // 10_000
@@ -180,11 +218,11 @@ def measure_join(spark: SparkSession, folder: Path, updates: int) -> None:
     assert running.view("placed") == {(order, regions[customer]) for order, customer in base["order"]}
     count = sum(len(path.read_text().splitlines()) for path in (folder / "orders").iterdir())
     busy = running.seconds
-    print(f"{count:,} updates in {epochs} epochs through a join: {count / taken:,.0f} updates/s, {taken:.1f} s")
-    print(
-        f"  engine {sum(seconds):6.1f} s, store and conversion {busy - sum(seconds):6.1f} s, Spark {taken - busy:6.1f} s"
-    )
-    print(f"  share of Spark {100 * (taken - busy) / taken:.0f} %")
+    report.write(f"## {count:,} updates in {epochs} epochs through a join")
+    shares = {"engine": sum(seconds), "reading, log, views": busy - sum(seconds), "Spark": taken - busy}
+    figures = [f"{count / taken:,.0f}", f"{taken:.1f}", *(f"{each:.1f}" for each in shares.values())]
+    header = ["updates/s", "seconds", *(f"{name}, s" for name in shares), "share of Spark"]
+    report.table(header, [[*figures, f"{shares['Spark'] / taken:.0%}"]])
 
 
 def main() -> None:
@@ -194,8 +232,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         spark = spark_session("local[2]", folder / "spark.log")
-        measure_epochs(spark, folder / "epochs")
-        measure_join(spark, folder / "join", wanted.updates)
+        report = Report("spark_stream", "Streaming on Spark")
+        measure_epochs(spark, folder / "epochs", report)
+        measure_join(spark, folder / "join", wanted.updates, report)
         spark.stop()
 
 

@@ -97,13 +97,13 @@ def test_kills_of_a_run_on_spark(tmp_path: Path) -> None:
 
 
 def test_a_kill_at_every_instant_of_a_short_run_in_parts(tmp_path: Path) -> None:
-    """In the driver's work and in that of tasks, at every seventieth instant, unless there is time."""
+    """In the driver's work and in that of tasks, at every forty-fifth instant, unless there is time."""
     write_workload(tmp_path / "whole", 8, seed=5)
     changes, _, views = uninterrupted(tmp_path / "whole")
     code, instants = run_in_parts(_fresh(tmp_path / "counted"))
     assert (code, results(tmp_path / "counted")[0::2]) == (0, (changes, views))
     assert instants > 200
-    for at in range(1, instants + 1, 1 if LONG else 70):
+    for at in range(1, instants + 1, 1 if LONG else 45):
         folder = _fresh(tmp_path / f"killed{at}")
         assert run_in_parts(folder, kill_at=at, halve=bool(at % 2))[0] == -signal.SIGKILL
         assert run_in_parts(folder)[0] == 0, at

@@ -10,23 +10,27 @@ import multiprocessing
 import os
 import shutil
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from whence import load_file
 from whence.cli import app
 from whence.io.updates import Schema
+from whence.lang.program import Program
 from whence.pipeline import spool
-from whence.pipeline.epochs import EpochCutter
+from whence.pipeline.epochs import Epoch, EpochCutter, Position
 from whence.pipeline.files import PARTIAL
+from whence.pipeline.keeper import Keeper
 from whence.pipeline.lines import Lines
 from whence.pipeline.parts.keeper import PartedKeeper
 from whence.pipeline.parts.open import in_parts, open_state
 from whence.pipeline.parts.worker import Done, Order
 from whence.pipeline.records import cut_epochs
 from whence.pipeline.sinks.json_lines import JsonLinesSink
+from whence.pipeline.store import Store
 
+_APART_AFTER = 4
 _PRELOADED = ["tests.faults.warm", "tests.faults.victims"]
 _processes = multiprocessing.get_context("forkserver")
 _processes.set_forkserver_preload(_PRELOADED)
@@ -41,7 +45,7 @@ def run(
 
 
 def run_in_parts(folder: Path, *, kill_at: int | None = None, halve: bool = False) -> tuple[int, int]:
-    """The same of a state in three parts, whose tasks run in the process too, one after the other."""
+    """The same of a state that is taken into three parts half-way; their tasks run in the process too, one after the other."""
     return _until_the_end(_run_in_parts, str(folder), kill_at, halve)
 
 
@@ -67,18 +71,30 @@ def _run_in_parts(folder: str, kill_at: int | None, halve: bool, counted: Any) -
     os.chdir(folder)
     _arm(kill_at, halve, counted)
     program = load_file(Path("program.dl"))
-    store = in_parts(open_state(Path("state"), program), 3, lambda *_: None)
-
-    def in_turn(order: Order) -> list[Done]:
-        return [done for index in range(order.tasks) for done in order(index)]
-
-    sinks = [JsonLinesSink("changes.jsonl", program)]
-    keeper = PartedKeeper(store, in_turn, tasks=2, sinks=sinks, snapshot_every=3, retain=2)
-    lines = Lines(Path("updates.jsonl"), keeper.source)
-    cutter = EpochCutter(lines.place, was_cut=bool(keeper.source.get("cut")))
-    for epoch in cut_epochs(lines.numbered(), cutter, Schema.of(program), lambda _: None):
+    sink = JsonLinesSink("changes.jsonl", program)
+    state = open_state(Path("state"), program)
+    if isinstance(state, Store):
+        whole = Keeper(program, store=state, sinks=[sink], snapshot_every=3, retain=2)
+        for epoch in _epochs(program, whole.source):
+            if whole.epoch == _APART_AFTER:
+                break
+            whole.apply([epoch])
+        whole.hand_over()
+    store = in_parts(state, 3, sink.write)
+    keeper = PartedKeeper(store, _in_turn, tasks=2, sinks=[sink], snapshot_every=3, retain=2)
+    for epoch in _epochs(program, keeper.source):
         keeper.apply([epoch])
     keeper.close()
+
+
+def _epochs(program: Program, done: Position) -> Iterator[Epoch]:
+    lines = Lines(Path("updates.jsonl"), done)
+    cutter = EpochCutter(lines.place, was_cut=bool(done.get("cut")))
+    return cut_epochs(lines.numbered(), cutter, Schema.of(program), lambda _: None)
+
+
+def _in_turn(order: Order) -> list[Done]:
+    return [done for index in range(order.tasks) for done in order(index)]
 
 
 def _arm(kill_at: int | None, halve: bool, counted: Any) -> None:

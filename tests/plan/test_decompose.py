@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from whence import load
-from whence.plan import compile_plan
+from whence.plan import compile_evaluation, compile_plan
 from whence.plan.decompose import Decomposition, NotDecomposable, decompose
 
 LINK = ".decl link(x:number, y:number) .input link\n"
@@ -54,3 +54,72 @@ def test_relations_of_a_cycle_may_carry_at_different_columns() -> None:
 def test_what_does_not_decompose_says_why(rules: str, reason: str) -> None:
     with pytest.raises(NotDecomposable, match=reason):
         decomposition(rules)
+
+
+WEIGHTED = """.decl link(x:number, y:number, w:number) .input link
+.decl path(x:number, y:number, d:number) .decl sp(x:number, y:number, d:number)
+path(x, y, w) :- link(x, y, w).
+path(x, z, d + w) :- sp(x, y, d), link(y, z, w).
+"""
+ANCHORED = "sp(x, y, m) :- path(x, y, _), m = min d : { path(x, y, d) }."
+# Groups are found inside the braces alone: without a row there is no least value.
+UNANCHORED = "sp(x, y, m) :- link(x, _, _), link(_, y, _), m = min d : { path(x, y, d) }."
+
+
+@pytest.mark.parametrize("rule", [ANCHORED, UNANCHORED])
+def test_an_aggregate_hands_the_columns_of_its_groups_on(rule: str) -> None:
+    program = compile_evaluation(load(WEIGHTED + rule)).program
+    (stratum,) = [each for each in program.strata if each.recursive]
+    found = decompose(program, stratum)
+    assert (found.columns, found.split, found.whole) == ({"path": 0, "sp": 0}, {}, ("link",))
+    assert found.proof == (
+        "rule path#2 carries x from sp.x to path.x",
+        "rule sp#1 carries x from path.x to sp.x",
+    )
+
+
+def test_aggregates_out_of_rules_prove_the_same() -> None:
+    plan = compile_plan(load(WEIGHTED + ANCHORED))
+    (number,) = [at for at, each in enumerate(plan.program.strata) if each.recursive]
+    found = decompose(plan.program, plan.program.strata[number], plan.strata[number].aggregates)
+    assert found.columns == {"path": 0, "sp": 0}
+    assert "rule sp#1 carries x from path.x to sp.x" in found.proof
+
+
+@pytest.mark.parametrize(
+    ("rules", "reason"),
+    [
+        # The group's key lacks the column.
+        (
+            f"{WEIGHTED}sp(x, y, m) :- path(x, y, _), m = min d : {{ path(_, y, d) }}.",
+            "does not hand x from path",
+        ),
+        # A part would have an empty group for each x of another.
+        (
+            """.decl link(x:number, y:number) .input link
+            .decl busy(x:number) .decl reach(x:number, y:number)
+            reach(x, y) :- link(x, y).
+            reach(x, z) :- busy(x), reach(x, y), link(y, z).
+            busy(x) :- link(_, x), n = count : { reach(x, _) }, n >= 0.""",
+            "rule busy#1 has groups also where the recursion has no rows",
+        ),
+    ],
+)
+def test_an_aggregate_over_other_parts_says_so(rules: str, reason: str) -> None:
+    program = compile_evaluation(load(rules)).program
+    (stratum,) = [each for each in program.strata if each.recursive]
+    with pytest.raises(NotDecomposable, match=reason):
+        decompose(program, stratum)
+
+
+def test_a_value_of_an_aggregate_is_not_carried() -> None:
+    swapped = """.decl link(x:number, y:number) .input link
+    .decl top(d:number, x:number) .decl seen(d:number, x:number)
+    seen(x, x) :- link(x, _).
+    seen(d, y) :- top(d, x), link(x, y), link(y, x).
+    top(m, x) :- seen(_, x), m = max d : { seen(d, x) }.
+    """
+    for plan in (compile_evaluation(load(swapped)), compile_plan(load(swapped))):
+        (number,) = [at for at, each in enumerate(plan.program.strata) if each.recursive]
+        with pytest.raises(NotDecomposable, match="does not hand"):
+            decompose(plan.program, plan.program.strata[number], plan.strata[number].aggregates)

@@ -2,12 +2,15 @@
 
 import os
 from collections.abc import Mapping
+from unittest import mock
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from whence import Session, Update, load
+from whence.backends.local import groups
+from whence.lang import Program
 from whence.reference import evaluate
 
 EXAMPLES = max(25, int(os.environ.get("WHENCE_EXAMPLES", "0")) // 10)
@@ -62,9 +65,17 @@ UPDATES = st.lists(
 @pytest.mark.parametrize("strategy", ["support", "dred"])
 @pytest.mark.parametrize("name", PROGRAMS)
 @settings(max_examples=EXAMPLES, deadline=None)
-@given(start=st.sets(st.tuples(st.integers(0, 4), st.integers(0, 4), st.integers(1, 3)), max_size=12), epochs=UPDATES)
-def test_views_are_the_references(name: str, strategy: str, start: set, epochs: list) -> None:
-    program = load(PROGRAMS[name])
+@given(
+    start=st.sets(st.tuples(st.integers(0, 4), st.integers(0, 4), st.integers(1, 3)), max_size=12),
+    epochs=UPDATES,
+    few=st.sampled_from((1, 3, groups.FEW)),
+)
+def test_views_are_the_references(name: str, strategy: str, start: set, epochs: list, few: int) -> None:
+    with mock.patch.object(groups, "FEW", few):  # so that rows are held back, though there are not many
+        _follow(load(PROGRAMS[name]), strategy, start, epochs)
+
+
+def _follow(program: Program, strategy: str, start: set, epochs: list) -> None:
     session = Session(program, facts={"link": start}, strategy=strategy)
     links = set(start)
     shown: dict[str, set] = {each: set(rows) for each, rows in session.initial.inserted.items()}

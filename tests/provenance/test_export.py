@@ -45,6 +45,20 @@ def test_nothing_overlaps_in_a_layout(graph) -> None:
         assert apart or abs(one.y - other.y) >= (one.height + other.height) / 2
 
 
+def test_edges_pass_between_boxes(graph) -> None:
+    layout = lay_out(graph)
+    bends = [bend for edge in layout.edges for bend in edge[1:-1]]
+    assert bends, "an edge passes a layer"
+    for bend in bends:
+        for node in layout.nodes:
+            assert node.y != bend.y or abs(node.x - bend.x) > node.width / 2
+
+
+def test_a_chain_hangs_straight_down() -> None:
+    session = Session(load(".decl e(x:number) .input e\na(x) :- e(x). b(x) :- a(x). .output b"), facts={"e": [(1,)]})
+    assert len({round(node.x, 3) for node in lay_out(derivation_graph(session, [Fact("b", (1,))])).nodes}) == 1
+
+
 def test_dot_has_an_edge_for_every_use(graph) -> None:
     text = to_dot(graph, PROGRAM)
     uses = sum(1 + len(set(each.premises)) for listed in graph.derivations.values() for each in listed)

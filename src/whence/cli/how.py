@@ -1,12 +1,15 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from whence.cli.evaluate import RUNAWAY
 from whence.cli.programs import FunctionsOption
+from whence.cli.progress import Progress
 from whence.cli.questions import (
     MAX_FACTS,
     DepthOption,
@@ -14,14 +17,15 @@ from whence.cli.questions import (
     FactsOption,
     JsonOption,
     MaxFactsOption,
-    SecondsOption,
     SubjectArgument,
     annotations_argument,
     answering,
     bounds_of,
     fact_argument,
     open_session,
+    time_limit,
 )
+from whence.cli.terminal import err
 from whence.provenance.derive import CannotExplain
 from whence.provenance.graph import DerivationGraph, Fact
 from whence.provenance.how import how as ask
@@ -29,6 +33,8 @@ from whence.provenance.show import show_fact
 from whence.provenance.tree import fact_to_json
 from whence.provenance.why import graph_of
 from whence.semiring import SEMIRINGS, NotInThisSemiring
+
+_DEFAULTS = ("lineage", "posbool", "why", "polynomial")
 
 
 def how(
@@ -54,17 +60,27 @@ def how(
     as_json: JsonOption = False,
     depth: DepthOption = None,
     max_facts: MaxFactsOption = MAX_FACTS,
-    seconds: SecondsOption = None,
+    seconds: Annotated[
+        float,
+        typer.Option(
+            "--timeout",
+            min=0,
+            metavar="SECONDS",
+            help="Time for the search, and for each value.",
+            rich_help_panel="Bounds",
+        ),
+    ] = 10.0,
 ) -> None:
     """Show how a fact comes from base facts: all its derivations, summed up in a semiring.
 
     polynomial has a term for each derivation, why the sets of base facts that are used together, posbool the smallest of
     these, lineage all base facts that are used. Others compute: tropical the least cost, viterbi the best confidence, counting
-    the number of derivations.
+    the number of derivations. A value that takes longer than --timeout is left out, and the exit code is 3 then.
     """
     for name in semirings or ():
         if name not in SEMIRINGS:
-            raise typer.BadParameter(f"there is no semiring {name}; there are {', '.join(SEMIRINGS)}")
+            known = ", ".join(SEMIRINGS)
+            raise typer.BadParameter(f"there is no semiring {name}; there are {known}", param_hint="--semiring")
     if annotations and (semirings is None or len(semirings) != 1):
         raise typer.BadParameter("values belong to one semiring: name it with --semiring", param_hint="-a")
     with answering():
@@ -75,23 +91,28 @@ def how(
         graph = graph_of(session, *asked, bounds=bounds_of(depth, max_facts, seconds))
         if graph.cut is not None:
             raise CannotExplain(f"the derivations were cut off at {graph.cut.reason}; raise the bound")
-        values = (
-            {name: ask(graph, asked, name, given) for name in semirings} if semirings else _default_values(graph, asked)
-        )
+        values: dict[str, str | None] = {}
+        for name in semirings or _DEFAULTS:
+            found: dict[str, str | None] = {name: None}
+            with Progress(err, f"evaluating in {name}", quiet=False), suppress(TimeoutError), time_limit(seconds):
+                found = {name: ask(graph, asked, name, given)} if semirings else _value(graph, asked, name)
+            values |= found
     if as_json:
         typer.echo(json.dumps(fact_to_json(asked) | {"values": values}, ensure_ascii=False, indent=2))
-        return
-    typer.echo(show_fact(asked))
-    width = max(map(len, values))
-    for name, text in values.items():
-        typer.echo(f"  {name:<{width}}  {text}")
+    else:
+        typer.echo(show_fact(asked))
+        width = max(map(len, values))
+        late = f"not found in {seconds:g} seconds; raise --timeout, or ask for lineage, which is always found"
+        for name, text in values.items():
+            typer.echo(f"  {name:<{width}}  {late if text is None else text}")
+    if None in values.values():
+        raise typer.Exit(RUNAWAY)
 
 
-def _default_values(graph: DerivationGraph, asked: Fact) -> dict[str, str]:
-    """What is always finite, and the first terms of the polynomial where that has no end."""
-    values = {name: ask(graph, asked, name) for name in ("lineage", "posbool", "why")}
+def _value(graph: DerivationGraph, asked: Fact, name: str) -> dict[str, str | None]:
+    """The value in a semiring; the first terms of a series where a polynomial has no end."""
     try:
-        values["polynomial"] = ask(graph, asked, "polynomial")
+        return {name: ask(graph, asked, name)}
     except NotInThisSemiring:
-        values["series"] = f"{ask(graph, asked, 'series')} + …"
-    return values
+        first = ask(graph, asked, "series")
+        return {"series": f"{first} + …" if first != "0" else "without end, and no term is short enough to be shown"}

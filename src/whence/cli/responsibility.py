@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from whence.cli.programs import FunctionsOption
+from whence.cli.progress import Progress
 from whence.cli.questions import (
     FactArgument,
     FactsOption,
@@ -16,9 +17,12 @@ from whence.cli.questions import (
     fact_argument,
     open_session,
 )
+from whence.cli.terminal import err, show
 from whence.provenance.responsibility import contributions
 from whence.provenance.show import show_fact
 from whence.provenance.tree import fact_to_json
+
+_FEW = 20  # facts without a share that are listed
 
 
 def responsibility(
@@ -37,6 +41,10 @@ def responsibility(
     samples: Annotated[
         int, typer.Option(min=1, metavar="N", help="Random orders beyond it.", rich_help_panel="Bounds")
     ] = 2_000,
+    seconds: Annotated[
+        float,
+        typer.Option("--timeout", min=0, metavar="SECONDS", help="Time for random orders.", rich_help_panel="Bounds"),
+    ] = 10.0,
     as_json: JsonOption = False,
 ) -> None:
     """Show how much each base fact contributes to a fact.
@@ -52,7 +60,8 @@ def responsibility(
                 known = ", ".join(session.program.base_relations)
                 raise typer.BadParameter(f"{name} is no base relation; there are {known}", param_hint="--among")
         asked = fact_argument(fact, session.program)
-        found = contributions(session, *asked, among=among, nodes=nodes, samples=samples)
+        with Progress(err, "working out shares", quiet=False):
+            found = contributions(session, *asked, among=among, nodes=nodes, samples=samples, seconds=seconds)
     if as_json:
         listed = [
             fact_to_json(each.fact)
@@ -62,7 +71,16 @@ def responsibility(
         typer.echo(json.dumps(fact_to_json(asked) | {"contributions": listed}, ensure_ascii=False, indent=2))
         return
     typer.echo("responsibility  Shapley value")
-    for each in found:
+    shares = [each for each in found if each.shapley or each.responsibility]
+    rest = found[len(shares) :]
+    for each in found if len(rest) <= _FEW else shares:
         first = "" if each.responsibility is None else f"{each.responsibility:.4g}"
         share = f"{each.shapley:.4f}" + (f" ± {each.error:.4f}" if each.error else "")
         typer.echo(f"{first:>14}  {share:<13}  {show_fact(each.fact)}")
+    if len(rest) > _FEW:
+        typer.echo(f"{'':>14}  {0:<13.4f}  {len(rest):,} other facts")
+    if any(each.error for each in found):
+        show(
+            err,
+            "shares are estimated: --samples and --timeout make the error smaller, more --nodes may make them exact",
+        )

@@ -67,10 +67,10 @@ def _lines(answer: WhyNot, program: Program) -> Iterator[str]:
 
 
 def _attempt_lines(attempt: Attempt) -> Iterator[str]:
-    yield from (f"    found    {show_fact(each)}" for each in attempt.found)
-    yield from (f"    missing  {show_fact(each)}" for each in attempt.missing)
+    yield from (f"    found       {show_fact(each)}" for each in attempt.found)
+    yield from (f"    missing     {show_fact(each)}" for each in attempt.missing)
     yield from (f"    in the way  {show_fact(each)}" for each in attempt.present)
-    yield from (f"    false    {text}" for text in attempt.failed)
+    yield from (f"    false       {text}" for text in attempt.failed)
 
 
 def _changes(repair: Repair) -> str:

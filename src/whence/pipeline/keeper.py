@@ -123,13 +123,16 @@ class Keeper:
 
     def close(self, *, delivered: bool = True) -> None:
         """After the last epoch. Sinks that have all of it need not be given the end of it again."""
-        self.stop_publishing()
+        if self._publisher is not None:
+            self._publisher.close()
         if self.store is not None:
             self.store.close(self.epoch if delivered else None)
 
-    def stop_publishing(self) -> None:
+    def hand_over(self) -> None:
+        """Another keeper goes on from the state on disk. The session is let go, whoever still has this one."""
         if self._publisher is not None:
             self._publisher.close()
+        del self.session
 
     def _published(self) -> tuple[int, dict[str, list[Tuple]]]:
         with self.lock:

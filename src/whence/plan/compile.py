@@ -35,6 +35,8 @@ class UnsuitableStrategy(ValueError):
     """A strategy that cannot maintain the program."""
 
 
+# Why recursion through aggregates is left as it is in a plan for evaluating once.
+AGGREGATES_INSIDE = "aggregates inside recursion"
 # Rewrites for the sake of the wanted relations, in this order. The others are gone after them, or incomplete.
 REWRITES: tuple[Callable[[Program, frozenset[str]], Program], ...] = (keep_needed, restrict_to_demand)
 
@@ -55,9 +57,9 @@ def compile_plan(program: Program, wanted: Iterable[str] | None = None, sizes: M
 
 def compile_evaluation(program: Program) -> Plan:
     """A plan for evaluating once: recursion through aggregates is left in the rules."""
-    inside = ((stratum, "aggregates inside recursion") for stratum in program.strata if stratum.monotone)
-    reasons = {name: reason for stratum, reason in inside for name in stratum.relations}
-    return _planned(program, dict(_reasons_to_recompute(program)) | reasons, None)
+    inside = (stratum for stratum in program.strata if stratum.monotone)
+    reasons = {name: AGGREGATES_INSIDE for stratum in inside for name in stratum.relations}
+    return _planned(program, reasons | dict(_reasons_to_recompute(program)), None)
 
 
 def _planned(program: Program, reasons: dict[str, str], sizes: Mapping[str, int] | None) -> Plan:

@@ -4,15 +4,20 @@ Each relation of the stratum is given a column such that every rule hands the va
 to its head: what follows from tuples with one value has that value too. Tuples told apart by these columns then evolve alone.
 Inputs in which that variable stands at one column, wherever recursive rules read them, are told apart by it; the others are
 needed whole by every part.
+
+An aggregate over recursive atoms hands the value on as a join does: atoms inside its braces have to hold the variable too, which
+makes it part of the group's key, so that all rows of a group are in one part. And a part must not have groups of another: the
+rule reads a recursive atom outside the braces, or the group has no value without rows, all of which come from recursive atoms.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from whence.lang.program import Aggregation, Atom, Generator, Literal, Negation, Program, Rule, Stratum, Var
+from whence.lang.program import Aggregation, Atom, Generator, Program, Rule, Stratum, Var
 from whence.lang.tree import walk
+from whence.plan.extract_aggregates import AggregateSpec, keeps_empty_groups
 
 
 @dataclass(frozen=True)
@@ -32,11 +37,12 @@ class NotDecomposable(Exception):
     """The message says why."""
 
 
-def decompose(program: Program, stratum: Stratum) -> Decomposition:
-    """Raises `NotDecomposable`."""
+def decompose(program: Program, stratum: Stratum, aggregates: Iterable[AggregateSpec] = ()) -> Decomposition:
+    """`aggregates` are those of the stratum that are no longer in the rules. Raises `NotDecomposable`."""
     rules = recursive_rules(program, stratum)
     for rule in rules:
-        _refuse_others(rule)
+        _refuse_others(rule, frozenset(stratum.relations))
+    rules += [_as_rule(each, program, frozenset(stratum.relations)) for each in aggregates]
     first, *_ = stratum.relations
     reasons: list[str] = []
     for column in range(program.relations[first].arity):
@@ -46,10 +52,10 @@ def decompose(program: Program, stratum: Stratum) -> Decomposition:
     raise NotDecomposable(reasons[0] if reasons else f"{first} has no columns")
 
 
-def describe_decomposition(program: Program, stratum: Stratum) -> list[str]:
+def describe_decomposition(program: Program, stratum: Stratum, aggregates: Iterable[AggregateSpec] = ()) -> list[str]:
     """How a recursive stratum can be evaluated in parts, with the proof; or why not."""
     try:
-        found = decompose(program, stratum)
+        found = decompose(program, stratum, aggregates)
     except NotDecomposable as reason:
         return [f"not in parts: {reason}"]
     by = ", ".join(f"{name}.{field_name(program, name, found.columns)}" for name in stratum.relations)
@@ -73,11 +79,39 @@ def _recursive_atoms(rule: Rule, members: frozenset[str]) -> list[Atom]:
     return [part for part in walk(rule.body) if isinstance(part, Atom) and part.relation in members]
 
 
-def _refuse_others(rule: Rule) -> None:
+def _refuse_others(rule: Rule, members: frozenset[str]) -> None:
+    is_anchored = any(isinstance(each, Atom) and each.relation in members for each in rule.body)
     for literal in rule.body:
-        if isinstance(literal, Aggregation | Generator):
-            what = "an aggregate" if isinstance(literal, Aggregation) else "a range"
-            raise NotDecomposable(f"rule {rule.name} has {what} inside the recursion")
+        if isinstance(literal, Generator):
+            raise NotDecomposable(f"rule {rule.name} has a range inside the recursion")
+        if isinstance(literal, Aggregation) and not is_anchored and not _has_own_rows(literal, members):
+            raise NotDecomposable(f"rule {rule.name} has groups also where the recursion has no rows")
+
+
+def _has_own_rows(literal: Aggregation, members: frozenset[str]) -> bool:
+    """Whether each row of a group comes from the recursion, and no group is without rows."""
+    return not keeps_empty_groups(literal.op) and all(
+        any(isinstance(each, Atom) and each.relation in members for each in body) for body in literal.bodies
+    )
+
+
+def _as_rule(spec: AggregateSpec, program: Program, members: frozenset[str]) -> Rule:
+    """What an aggregate's groups take from its rows and its context."""
+    if spec.has_empty_groups and spec.context not in members:
+        raise NotDecomposable(f"rule {spec.rule} has groups also where the recursion has no rows")
+    fields = program.relations[spec.output].fields
+    keys = [fields[column].name for column in spec.output_keys]
+
+    def atom(relation: str, columns: tuple[int, ...]) -> Atom:
+        names = dict(zip(columns, keys, strict=True))
+        kinds = [each.kind for each in program.relations[relation].fields]
+        args = (Var(names.get(at, f"{relation} {at}"), kind) for at, kind in enumerate(kinds))
+        return Atom(relation, tuple(args), spec.span)
+
+    body = [atom(spec.rows, spec.key_columns)]
+    if spec.context is not None:
+        body.append(atom(spec.context, tuple(range(len(keys)))))
+    return Rule(spec.rule, atom(spec.output, spec.output_keys), tuple(body), spec.span)
 
 
 def _assignments(
@@ -121,7 +155,7 @@ def _decomposition(program: Program, stratum: Stratum, rules: list[Rule], column
     reads: dict[str, set[int]] = {}
     for rule in rules:
         carried = rule.head.args[columns[rule.head.relation]]
-        for atom in _atoms(rule.body):
+        for atom in (part for part in walk(rule.body) if isinstance(part, Atom)):
             if atom.relation not in members:
                 places = {at for at, arg in enumerate(atom.args) if arg == carried}
                 reads[atom.relation] = reads.get(atom.relation, places) & places
@@ -129,14 +163,6 @@ def _decomposition(program: Program, stratum: Stratum, rules: list[Rule], column
     whole = tuple(name for name, places in reads.items() if not places)
     proof = tuple(_step(program, rule, columns, members) for rule in rules)
     return Decomposition(columns, split, whole, proof)
-
-
-def _atoms(body: tuple[Literal, ...]) -> Iterator[Atom]:
-    for literal in body:
-        if isinstance(literal, Atom):
-            yield literal
-        elif isinstance(literal, Negation):
-            yield literal.atom
 
 
 def _step(program: Program, rule: Rule, columns: Mapping[str, int], members: frozenset[str]) -> str:

@@ -53,7 +53,8 @@ def _stratum(number: int, stratum: StratumPlan, program: Program) -> Iterator[st
     for spec in stratum.aggregates:
         yield f"  {_aggregate(spec)}"
     if stratum.recursive:
-        yield from (f"  {line}" for line in describe_decomposition(program, program.strata[number - 1]))
+        lines = describe_decomposition(program, program.strata[number - 1], stratum.aggregates)
+        yield from (f"  {line}" for line in lines)
     for rule in rules.values():
         place = program.source.place(rule.span)
         yield f"  rule {rule.name} ({place.file.name}:{place.line})"

@@ -39,7 +39,7 @@ from whence.lang.types import NUMBER, Tuple, Value
 from whence.plan.needed import keep_needed
 
 PART = "part!"  # the function with which a rule asks for the part of a value
-_ENOUGH = 64  # ways to split that are compared
+_ENOUGH = 32  # ways to split that are compared
 
 # The columns that a relation may be split by, and None if it may be whole.
 _Places = Mapping[str, tuple[int | None, ...]]
@@ -142,6 +142,10 @@ class _Read:
         return self.outer is None or names <= self.outer
 
 
+# What rules read and whom they read it for, by either relation.
+_Reads = Mapping[str, list[_Read]]
+
+
 def _reads(rule: Rule | Subsumption) -> Iterator[_Read]:
     head = rule.head if isinstance(rule, Rule) else rule.dominated
     return (_Read(rule.name, head, atom, outer) for atom, outer in _atoms(rule.body, None))
@@ -175,7 +179,10 @@ def _refuse_chosen(program: Program) -> None:
 def _ways(program: Program, base: frozenset[str], split: list[str]) -> list[Mapping[str, int | None]]:
     """Some ways to split the relations, those in `split` in any case. Raises `NotPartitionable` if there is none."""
     rules: list[Rule | Subsumption] = [*program.rules, *program.subsumptions]
-    reads = [read for rule in rules for read in _reads(rule)]
+    reads: dict[str, list[_Read]] = {name: [] for name in program.relations}
+    for read in (read for rule in rules for read in _reads(rule)):
+        for name in {read.head.relation, read.atom.relation}:
+            reads[name].append(read)
     places: dict[str, tuple[int | None, ...]] = {}
     for name, relation in program.relations.items():
         columns = [column for column in range(relation.arity) if not _why_unsplit(program, relation, column)]
@@ -210,34 +217,31 @@ class _Stuck(Exception):
         self.read = read
 
 
-def _narrowed(places: _Places, reads: list[_Read]) -> _Places:
-    """Without the places that a rule rules out. Raises _Stuck at a relation that has none left."""
-    narrowed = dict(places)
-    changed = set(narrowed)
+def _narrowed(places: _Places, name: str, column: int | None, reads: _Reads) -> _Places:
+    """With a place for a relation, and without those that rules then rule out. Raises _Stuck where none is left."""
+    narrowed = {**places, name: (column,)}
+    changed = {name}
     while changed:
-        before, changed = changed, set()
-        for read in reads:
+        for read in reads[changed.pop()]:
             head, atom = read.head.relation, read.atom.relation
-            if head not in before and atom not in before:
-                continue
+            of_head, of_atom = narrowed[head], narrowed[atom]
             if head == atom:
-                kept = {head: tuple(each for each in narrowed[head] if read.allows(each, each))}
+                kept = {head: tuple(each for each in of_head if read.allows(each, each))}
             else:
-                of_head, of_atom = narrowed[head], narrowed[atom]
                 kept = {
                     head: tuple(one for one in of_head if any(read.allows(one, other) for other in of_atom)),
                     atom: tuple(other for other in of_atom if any(read.allows(one, other) for one in of_head)),
                 }
-            for name, left in kept.items():
+            for each, left in kept.items():
                 if not left:
                     raise _Stuck(read)
-                if left != narrowed[name]:
-                    narrowed[name] = left
-                    changed.add(name)
+                if left != narrowed[each]:
+                    narrowed[each] = left
+                    changed.add(each)
     return narrowed
 
 
-def _refuse_unsplit(program: Program, name: str, places: _Places, reads: list[_Read]) -> None:
+def _refuse_unsplit(program: Program, name: str, places: _Places, reads: _Reads) -> None:
     """Raises `NotPartitionable` if no column of the relation will do, with the rule that says so for each."""
     relation = program.relations[name]
     reasons: dict[str, list[str]] = {}
@@ -250,16 +254,16 @@ def _refuse_unsplit(program: Program, name: str, places: _Places, reads: list[_R
     raise NotPartitionable(f"{name} cannot be split {told}" if told else f"{name} has no columns to be split by")
 
 
-def _why_stuck(name: str, column: int, places: _Places, reads: list[_Read]) -> str:
+def _why_stuck(name: str, column: int, places: _Places, reads: _Reads) -> str:
     try:
-        _narrowed({**places, name: (column,)}, reads)
+        _narrowed(places, name, column, reads)
     except _Stuck as stuck:
         read = stuck.read
         return f"rule {read.rule} derives {read.head.relation} from any {read.atom.relation}"
     return ""
 
 
-def _chosen(places: _Places, split: list[str], reads: list[_Read]) -> Iterator[_Places]:
+def _chosen(places: _Places, split: list[str], reads: _Reads) -> Iterator[_Places]:
     """Ways to choose a column for each of the relations."""
     if not split:
         yield places
@@ -267,13 +271,13 @@ def _chosen(places: _Places, split: list[str], reads: list[_Read]) -> Iterator[_
     first, *rest = split
     for place in places[first]:
         try:
-            narrowed = _narrowed({**places, first: (place,)}, reads)
+            narrowed = _narrowed(places, first, place, reads)
         except _Stuck:
             continue
         yield from _chosen(narrowed, rest, reads)
 
 
-def _completed(places: _Places, order: list[str], reads: list[_Read]) -> Mapping[str, int | None] | None:
+def _completed(places: _Places, order: list[str], reads: _Reads) -> Mapping[str, int | None] | None:
     """A place for each relation, a column where there is one."""
     for name in order:
         if len(places[name]) > 1:

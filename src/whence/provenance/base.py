@@ -12,6 +12,10 @@ from whence.lang.types import Tuple
 from whence.provenance.graph import Fact
 from whence.reference.solve import Solver
 
+# Strings as in SQL, and wildcards, where a value begins; strings as in Datalog are passed over.
+_ODD = re.compile(
+    r'"(?:[^"\\]|\\.)*"|(?<=[(,\[\s])\'(?P<single>(?:[^\'\\]|\\.)*)\'(?=\s*[,)\]])|(?<=[(,\[\s])(?P<any>_)(?=\s*[,)\]])'
+)
 _FACT = re.compile(r"\s*([\w.?]+)\s*(\(.*\))?\s*\.?\s*", re.DOTALL)
 
 
@@ -38,7 +42,7 @@ def free_facts(program: Program) -> tuple[Program, dict[str, list[Tuple]]]:
 
 
 def parse_fact(text: str, program: Program) -> Fact:
-    """A fact as in `reach("a", "f")`. Raises ValueError, saying what is wrong with it.
+    """A fact as in `reach("a", "f")`; single quotes do as well. Raises ValueError, saying what is wrong with it.
 
     >>> from whence import load
     >>> parse_fact('link("a", 2)', load(".decl link(x:symbol, y:number) .input link .output link"))
@@ -54,7 +58,16 @@ def parse_fact(text: str, program: Program) -> Fact:
         hint = f"; did you mean {near[0]}?" if near else f"; there are {', '.join(program.relations)}"
         raise ValueError(f"there is no relation {name}{hint}")
     try:
-        return Fact(name, parse_fields(values, relation.fields, program.types))
+        return Fact(name, parse_fields(_ODD.sub(_plain, values), relation.fields, program.types))
     except ValueError as error:
         columns = ", ".join(f"{each.name}:{each.type}" for each in relation.fields)
         raise ValueError(f"{text} does not fit {name}({columns}): {error}") from None
+
+
+def _plain(part: re.Match[str]) -> str:
+    if part["any"] is not None:
+        raise ValueError("_ stands for any value, and questions are about one fact")
+    if part["single"] is None:
+        return part[0]
+    escaped = part["single"].replace('"', '\\"')
+    return f'"{escaped}"'

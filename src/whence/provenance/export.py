@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from html import escape
+from itertools import pairwise
 from json import dumps
 
 from whence.lang.program import Program
 from whence.provenance.graph import Derivation, DerivationGraph, Fact
-from whence.provenance.layout import Layout, Node, lay_out, nodes_of
+from whence.provenance.layout import Node, lay_out, nodes_of
 from whence.provenance.proofs import Proof
 from whence.provenance.show import show_fact, show_rules
 
@@ -50,7 +51,7 @@ def to_svg(graph: DerivationGraph, _program: Program) -> str:
     """Base facts are green, derived ones blue, firings white."""
     layout = lay_out(graph)
     right = layout.width
-    layout = replace(layout, width=right + 16) if any(_goes_back(*each) for each in _edges(layout)) else layout
+    layout = replace(layout, width=right + 16) if any(map(_goes_back, layout.edges)) else layout
     size = (
         f'width="{layout.width:.0f}" height="{layout.height:.0f}" viewBox="0 0 {layout.width:.0f} {layout.height:.0f}"'
     )
@@ -58,29 +59,36 @@ def to_svg(graph: DerivationGraph, _program: Program) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="DejaVu Sans Mono, monospace" font-size="12">',
         f'<rect width="{layout.width:.0f}" height="{layout.height:.0f}" fill="#ffffff"/>',
     ]
-    parts += [_edge(upper, lower, right) for upper, lower in _edges(layout)]
+    parts += [_edge(edge, right) for edge in layout.edges]
     parts += [_box(node) for node in layout.nodes]
     return "\n".join([*parts, "</svg>"])
 
 
-def _edges(layout: Layout) -> list[tuple[Node, Node]]:
-    return [(upper, lower) for upper in layout.nodes for lower in upper.below]
+def _goes_back(edge: Sequence[Node]) -> bool:
+    return edge[-1].layer <= edge[0].layer
 
 
-def _goes_back(upper: Node, lower: Node) -> bool:
-    return lower.layer <= upper.layer
-
-
-def _edge(upper: Node, lower: Node, side: float) -> str:
+def _edge(edge: Sequence[Node], side: float) -> str:
+    upper, lower = edge[0], edge[-1]
     top, bottom = upper.y + upper.height / 2, lower.y - lower.height / 2
-    if _goes_back(upper, lower):  # round the side
+    if _goes_back(edge):  # round the side
         path = (
             f"M{upper.x:.1f} {top:.1f} C{upper.x:.1f} {top + 24:.1f} {side:.1f} {top + 24:.1f} {side:.1f} {upper.y:.1f} "
             f"L{side:.1f} {lower.y:.1f} C{side:.1f} {bottom - 24:.1f} {lower.x:.1f} {bottom - 24:.1f} {lower.x:.1f} {bottom:.1f}"
         )
     else:
-        half = (top + bottom) / 2
-        path = f"M{upper.x:.1f} {top:.1f} C{upper.x:.1f} {half:.1f} {lower.x:.1f} {half:.1f} {lower.x:.1f} {bottom:.1f}"
+        points = [(upper.x, top), *((bend.x, bend.y) for bend in edge[1:-1]), (lower.x, bottom)]
+        # Edges leave and enter boxes vertically, and pass bends in the direction from the point before to the one behind.
+        slants = [
+            0.0,
+            *((c - a) / (d - b) for (a, b), _, (c, d) in zip(points, points[1:], points[2:], strict=False)),
+            0.0,
+        ]
+        path = f"M{upper.x:.1f} {top:.1f}"
+        for ((x, y), slant), ((to_x, to_y), to_slant) in pairwise(zip(points, slants, strict=True)):
+            reach = (to_y - y) / 2
+            first, second = x + slant * reach, to_x - to_slant * reach
+            path += f" C{first:.1f} {y + reach:.1f} {second:.1f} {to_y - reach:.1f} {to_x:.1f} {to_y:.1f}"
     return f'<path d="{path}" fill="none" stroke="#999999"/>'
 
 
@@ -104,7 +112,7 @@ def to_html(graph: DerivationGraph, program: Program) -> str:
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head><meta charset="utf-8"><title>{title}</title>
-<style>body {{ font-family: sans-serif; margin: 2em; }} .picture {{ overflow: auto; }}</style></head>
+<style>body {{ font-family: sans-serif; margin: 2em; }} .picture, pre {{ overflow: auto; }}</style></head>
 <body>
 <h1>{title}</h1>
 <p>Base facts are green, derived facts blue. A rounded box is the firing of a rule, between what it made and what it used.</p>

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from whence.provenance.graph import Derivation, DerivationGraph, Fact
 from whence.provenance.show import absences, show_aggregate, show_fact
@@ -12,12 +13,13 @@ _CHARACTER = 7.3
 _GAP = 26.0
 _LAYER = 58.0
 _HEIGHT = 28.0
-_SWEEPS = 8
+_SWEEPS = 8  # that order the layers
+_SETTLING = 24  # that only move nodes
 
 
 @dataclass(eq=False)
 class Node:
-    """`kind` is base, derived, cut (not looked into) or firing. Places are centres."""
+    """`kind` is base, derived, cut (not looked into), firing, or bend: where an edge passes a layer. Places are centres."""
 
     label: str
     kind: str
@@ -29,7 +31,7 @@ class Node:
 
     @property
     def width(self) -> float:
-        return max(34.0, _CHARACTER * len(self.label) + 18.0)
+        return max(34.0, _CHARACTER * len(self.label) + 18.0) if self.kind != "bend" else 0.0
 
     @property
     def height(self) -> float:
@@ -38,7 +40,10 @@ class Node:
 
 @dataclass(frozen=True)
 class Layout:
+    """`edges` go from node to node, over bends; those that close a cycle go upwards."""
+
     nodes: Sequence[Node]
+    edges: Sequence[Sequence[Node]]
     width: float
     height: float
 
@@ -80,21 +85,33 @@ def _connect(upper: Node, lower: Node) -> None:
 def lay_out(graph: DerivationGraph) -> Layout:
     nodes = nodes_of(graph)
     _assign_layers(nodes)
+    edges = [_bent(upper, lower) for upper in nodes for lower in upper.below]
+    placed = [*nodes, *(bend for edge in edges for bend in edge[1:-1])]
     layers: list[list[Node]] = [[] for _ in range(1 + max(node.layer for node in nodes))]
-    for node in nodes:
+    for node in placed:
         layers[node.layer].append(node)
-    for sweep in range(_SWEEPS):
+        node.above, node.below = [], []
+    for upper, lower in (pair for edge in edges for pair in pairwise(edge)):
+        _connect(upper, lower)
+    for sweep in range(_SWEEPS + _SETTLING):
         down = sweep % 2 == 0
         for layer in layers if down else reversed(layers):
-            places = {id(node): _middle(node.above if down else node.below, node) for node in layer}
-            layer.sort(key=lambda node, places=places: places[id(node)])  # type: ignore[misc]
+            if sweep < _SWEEPS:
+                places = {id(node): _middle(node.above if down else node.below, node) for node in layer}
+                layer.sort(key=lambda node, places=places: places[id(node)])  # type: ignore[misc]
             _spread(layer)
-    left = min(node.x - node.width / 2 for node in nodes) - _GAP / 2
-    for node in nodes:
+    left = min(node.x - node.width / 2 for node in placed) - _GAP / 2
+    for node in placed:
         node.x -= left
         node.y = _GAP + node.layer * _LAYER
-    width = max(node.x + node.width / 2 for node in nodes) + _GAP / 2
-    return Layout(nodes, width, 2 * _GAP + (len(layers) - 1) * _LAYER)
+    width = max(node.x + node.width / 2 for node in placed) + _GAP / 2
+    return Layout(nodes, edges, width, 2 * _GAP + (len(layers) - 1) * _LAYER)
+
+
+def _bent(upper: Node, lower: Node) -> list[Node]:
+    """An edge, with a bend in each layer that it passes."""
+    bends = [Node("", "bend", layer=layer) for layer in range(upper.layer + 1, lower.layer)]
+    return [upper, *bends, lower]
 
 
 def _middle(neighbours: Iterable[Node], node: Node) -> float:
@@ -103,15 +120,22 @@ def _middle(neighbours: Iterable[Node], node: Node) -> float:
 
 
 def _spread(layer: list[Node]) -> None:
-    """Moves each node of a layer towards the middle of its neighbours, as far as the nodes before it leave room."""
-    wanted = [_middle([*node.above, *node.below], node) for node in layer]
-    edge = -1e9
-    for node, place in zip(layer, wanted, strict=True):
-        node.x = max(place, edge + _GAP + node.width / 2)
-        edge = node.x + node.width / 2
-    shift = sum(node.x - place for node, place in zip(layer, wanted, strict=True)) / len(layer)
-    for node in layer:
-        node.x -= shift
+    """Moves each node of a layer to the middle of its neighbours. Nodes that would overlap stand side by side, in the middle
+    of where they would be.
+    """
+    blocks: list[list[float]] = []  # of nodes side by side: how many, and the sum of where the first would be
+    offset, offsets = 0.0, []
+    for at, node in enumerate(layer):
+        offset += (layer[at - 1].width + node.width) / 2 + _GAP if at else 0.0
+        offsets.append(offset)
+        blocks.append([1.0, _middle([*node.above, *node.below], node) - offset])
+        while len(blocks) > 1 and blocks[-2][1] / blocks[-2][0] > blocks[-1][1] / blocks[-1][0]:
+            count, total = blocks.pop()
+            blocks[-1][0] += count
+            blocks[-1][1] += total
+    starts = [total / count for count, total in blocks for _ in range(int(count))]
+    for node, start, offset in zip(layer, starts, offsets, strict=True):
+        node.x = start + offset
 
 
 def _assign_layers(nodes: list[Node]) -> None:

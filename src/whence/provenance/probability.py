@@ -85,8 +85,13 @@ def probabilities(
     """How likely each of several facts is; what they share is worked out once."""
     roots = list(facts)
     given = chances if callable(chances) else lambda fact: chances.get(fact, 1.0)
-    refuse_uncertain_absence(session, {root.relation for root in roots}, given)
     graph = derivation_graph(session, roots, bounds)
+    refuse_uncertain_absence(
+        session,
+        {root.relation for root in roots},
+        given,
+        lambda names: f"the facts of {names} would have to be certain",
+    )
     if graph.cut is not None:
         raise CannotExplain(f"the derivations were cut off at {graph.cut.reason}; raise the bound")
     known = {fact: given(fact) for fact in graph.base}
@@ -97,8 +102,13 @@ def probabilities(
     return {root: blocks.probability(root) for root in roots}
 
 
-def refuse_uncertain_absence(session: Session, roots: set[str], chance: Callable[[Fact], float]) -> None:
-    """Negations and aggregates see facts come and go in ways that the derivations of what is there do not tell."""
+def refuse_uncertain_absence(
+    session: Session, roots: set[str], chance: Callable[[Fact], float], advice: Callable[[str], str]
+) -> None:
+    """Negations and aggregates see facts come and go in ways that the derivations of what is there do not tell.
+
+    `advice` says what to do, given the names of the relations that would have to be certain.
+    """
     program = session.program
     uncertain = {
         name for name in program.base_relations if any(chance(Fact(name, row)) < 1 for row in session.relation(name))
@@ -108,10 +118,10 @@ def refuse_uncertain_absence(session: Session, roots: set[str], chance: Callable
             continue
         asking = [literal for literal in rule.body if isinstance(literal, Negation | Aggregation)]
         for name in {part.relation for part in walk(tuple(asking)) if isinstance(part, Atom)}:
-            if depends_on(program, name) & uncertain:
+            if doubtful := depends_on(program, name) & uncertain:
                 raise CannotExplain(
                     f"rule {rule.name} asks what is not in {name}, or how much is, which depends on facts that may be missing: "
-                    "this can be worked out only for rules that add facts, or if those facts are taken for granted"
+                    f"{advice(', '.join(sorted(doubtful)))}"
                 )
 
 

@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Collection
-from dataclasses import dataclass, replace
+import time
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -26,11 +27,11 @@ from whence.provenance.graph import DerivationGraph, Fact
 from whence.provenance.probability import (
     Compiled,
     compile_diagram,
+    depends_on,
     necessary_facts,
     refuse_uncertain_absence,
     without_detours,
 )
-from whence.provenance.proofs import smallest_choices
 from whence.session import Session
 
 _UNSURE = 0.01
@@ -54,10 +55,14 @@ def contributions(
     among: Collection[str] | None = None,
     nodes: int = 300_000,
     samples: int = 2_000,
+    seconds: float = 10.0,
     seed: int = 1,
     bounds: Bounds = Bounds(),  # noqa: B008 - immutable
 ) -> list[Contribution]:
     """What base facts (of the relations `among`; the others are taken for granted) contribute, the most first.
+
+    Exact while a decision diagram of `nodes` is enough, and otherwise estimated from `samples` random orders, or as many as
+    there is time for in `seconds`.
 
     >>> from whence import Session, load
     >>> session = Session(load("p(x) :- e(x), f(x). p(x) :- e(x), g(x)." + "".join(
@@ -67,15 +72,24 @@ def contributions(
     """
     fact = Fact(relation, row)
     counted = set(session.program.base_relations if among is None else among)
-    refuse_uncertain_absence(session, {relation}, lambda base: 0.5 if base.relation in counted else 1.0)
     graph = derivation_graph(session, [fact], bounds)
+
+    def advice(names: str) -> str:
+        below = depends_on(session.program, relation).intersection(session.program.base_relations)
+        others = ", ".join(sorted(below.difference(names.split(", "))))
+        granted = f"take {names} for granted, and ask for contributions among {others} only (--among)"
+        return granted if others else "shares cannot be worked out"
+
+    refuse_uncertain_absence(session, {relation}, lambda base: 0.5 if base.relation in counted else 1.0, advice)
     if graph.cut is not None:
         raise CannotExplain(f"the derivations were cut off at {graph.cut.reason}; raise the bound")
     graph = without_detours(graph, necessary_facts(graph))
     try:
         compiled = compile_diagram(graph, fact, lambda base: base.relation in counted, nodes)
     except BudgetExceeded:
-        found = _sampled(graph, fact, counted, samples, random.Random(seed))  # noqa: S311 - not for secrets
+        order = sorted((base for base in graph.base if base.relation in counted), key=repr)
+        chain = _Chain(graph, fact, graph.base.difference(order))
+        found = _sampled(chain, order, samples, seconds, random.Random(seed))  # noqa: S311 - not for secrets
     else:
         found = _exact(compiled)
     return sorted(found, key=lambda each: (-each.shapley, -(each.responsibility or 0), repr(each.fact)))
@@ -95,22 +109,59 @@ def _exact(compiled: Compiled) -> list[Contribution]:
     return found
 
 
-def _sampled(
-    graph: DerivationGraph, root: Fact, counted: set[str], samples: int, rng: random.Random
-) -> list[Contribution]:
-    """In each random order, the fact that makes the root true, found by halving."""
-    order = sorted((fact for fact in graph.base if fact.relation in counted), key=repr)
-    granted = graph.base - set(order)
+def _sampled(chain: _Chain, order: list[Fact], samples: int, seconds: float, rng: random.Random) -> list[Contribution]:
+    """In each random order, the fact that makes the root true."""
     decided = dict.fromkeys(order, 0)
-    for _ in range(samples):
+    deadline = time.monotonic() + seconds
+    done = 0
+    while done < samples and (not done or time.monotonic() < deadline):
         rng.shuffle(order)
-        low, high = 0, len(order)  # with `low` facts it does not hold, with `high` it does
-        while high - low > 1:
-            middle = (low + high) // 2
-            if root in smallest_choices(replace(graph, base=granted | set(order[:middle]))):
-                high = middle
-            else:
-                low = middle
-        decided[order[high - 1]] += 1
-    error = math.sqrt(math.log(2 * len(order) / _UNSURE) / (2 * samples))  # Hoeffding, for all facts at once
-    return [Contribution(fact, None, count / samples, error) for fact, count in decided.items()]
+        completing = chain.completed_by(order)
+        if completing is not None:
+            decided[completing] += 1
+        done += 1
+    error = math.sqrt(math.log(2 * len(order) / _UNSURE) / (2 * done))  # Hoeffding, for all facts at once
+    return [Contribution(fact, None, count / done, error) for fact, count in decided.items()]
+
+
+class _Chain:
+    """Follows what base facts lead to, one by one, until the root holds. `granted` facts are there from the start."""
+
+    def __init__(self, graph: DerivationGraph, root: Fact, granted: Iterable[Fact]) -> None:
+        self.root = root
+        self.heads: list[Fact] = []
+        self.missing: list[int] = []
+        self.users: dict[Fact, list[int]] = {}
+        for firing in (firing for firings in graph.derivations.values() for firing in firings):
+            premises = set(firing.premises)
+            for premise in premises:
+                self.users.setdefault(premise, []).append(len(self.heads))
+            self.heads.append(firing.head)
+            self.missing.append(len(premises))
+        self.held: set[Fact] = set()
+        without = [head for head, missing in zip(self.heads, self.missing, strict=True) if not missing]
+        for fact in (*granted, *without):
+            self._follow(fact, self.held, self.missing)
+
+    def completed_by(self, order: Iterable[Fact]) -> Fact | None:
+        """The first fact with which, and those before it, the root holds; None if it holds anyway, or never does."""
+        held, missing = self.held.copy(), self.missing.copy()
+        if self.root in held:
+            return None
+        for fact in order:
+            self._follow(fact, held, missing)
+            if self.root in held:
+                return fact
+        return None
+
+    def _follow(self, start: Fact, held: set[Fact], missing: list[int]) -> None:
+        pending = [start]
+        while pending:
+            fact = pending.pop()
+            if fact in held:
+                continue
+            held.add(fact)
+            for user in self.users.get(fact, ()):
+                missing[user] -= 1
+                if not missing[user]:
+                    pending.append(self.heads[user])

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from whence.lang.program import Program
+from whence.lang.tree import Span
 from whence.lang.types import Value, Variant
 from whence.provenance.graph import Absence, Aggregated, Derivation, Fact, Wildcard
 
+_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"|\'[^\']*\'')
+_SELECT = re.compile(r"\bSELECT\s+(?:DISTINCT\s+)?$", re.IGNORECASE)
 _ESCAPES = str.maketrans({"\n": "\\n", "\r": "\\r", "\t": "\\t", '"': '\\"', "\\": "\\\\"})
 
 
@@ -58,12 +62,26 @@ def rule_texts(program: Program, names: Iterable[str]) -> list[RuleText]:
     """The rules of these names, in the order of the program."""
     wanted = set(names)
     return [
-        RuleText(rule.name, place.file.name, place.line, " ".join(source.split()).removeprefix(f"{rule.name}: "))
+        RuleText(rule.name, place.file.name, place.line, source_text(program, rule.span).removeprefix(f"{rule.name}: "))
         for rule in program.rules
         if rule.name in wanted
         for place in [program.source.place(rule.span)]
-        for source in [program.source.text[rule.span.start : rule.span.end]]
     ]
+
+
+def source_text(program: Program, span: Span) -> str:
+    """What the user wrote there, on one line.
+
+    Places in SQL begin and end with a name or a literal: the word before them and the parentheses behind are added.
+    """
+    text = program.source.text
+    found = text[span.start : span.end]
+    bare = _QUOTED.sub("", found)
+    for close in list(re.finditer(r"\)", text[span.end :]))[: max(0, bare.count("(") - bare.count(")"))]:
+        found = text[span.start : span.end + close.end()]
+    if not found.endswith(".") and (select := _SELECT.search(text[: span.start])):
+        found = select[0] + found
+    return " ".join(found.split())
 
 
 def show_rules(program: Program, names: Iterable[str]) -> Iterator[str]:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import isfinite
 
+from whence.io.json_rows import Json
+from whence.io.values import format_float
 from whence.lang.program import Program
+from whence.lang.types import Value, Variant
 from whence.provenance.derive import EQREL
 from whence.provenance.graph import Derivation, DerivationGraph, Fact
 from whence.provenance.proofs import Proof
-from whence.provenance.show import absences, rule_texts, show_aggregate, show_fact, show_rules
+from whence.provenance.show import absences, rule_texts, show_aggregate, show_fact, show_rules, show_value
 
 JsonFact = dict[str, object]
 
@@ -25,7 +29,7 @@ class _Line:
 def show_proofs(proofs: Sequence[Proof], program: Program) -> str:
     """Proofs as indented trees, and the rules that they use."""
     rules = list(show_rules(program, {rule for proof in proofs for rule in _rules_of(proof)}))
-    trees = ["\n".join(_tree(proof)) for proof in proofs]
+    trees = ["\n".join(_tree(proof)) + ("" if proof.firing else "  base") for proof in proofs]
     return "\n\n".join([*trees, "\n".join(rules)] if rules else trees)
 
 
@@ -86,7 +90,20 @@ def _line(proof: Proof, shown: set[Fact]) -> _Line:
 
 
 def fact_to_json(fact: Fact) -> JsonFact:
-    return {"relation": fact.relation, "tuple": list(fact.tuple), "text": show_fact(fact)}
+    return {"relation": fact.relation, "tuple": [_to_json(each) for each in fact.tuple], "text": show_fact(fact)}
+
+
+def _to_json(value: Value) -> Json:
+    """As in the records of updates and changes: branches, and numbers that JSON has no form for, are text."""
+    match value:
+        case Variant():
+            return show_value(value)
+        case tuple():
+            return [_to_json(each) for each in value]
+        case float() if not isfinite(value):
+            return format_float(value)
+        case _:
+            return value
 
 
 def proof_to_json(proof: Proof, program: Program) -> dict[str, object]:
@@ -102,7 +119,7 @@ def proof_to_json(proof: Proof, program: Program) -> dict[str, object]:
             if firing.absent:
                 step["absent"] = [show_fact(each) for each in firing.absent]
             if firing.aggregates:
-                step["aggregates"] = [{"op": each.op, "value": each.value} for each in firing.aggregates]
+                step["aggregates"] = [{"op": each.op, "value": _to_json(each.value)} for each in firing.aggregates]
         steps.append(step)
     rules = [
         {"name": rule.name, "file": rule.file, "line": rule.line, "text": rule.text}
@@ -144,7 +161,7 @@ def graph_to_json(graph: DerivationGraph, program: Program) -> dict[str, object]
                 "body": [numbers[fact] for fact in firing.body],
                 "absent": [show_fact(each) for each in firing.absent],
                 "aggregates": [
-                    {"op": each.op, "value": each.value, "facts": [numbers[fact] for fact in each.facts]}
+                    {"op": each.op, "value": _to_json(each.value), "facts": [numbers[fact] for fact in each.facts]}
                     for each in firing.aggregates
                 ],
             }

@@ -11,16 +11,16 @@ import heapq
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import count
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from whence.lang.order import is_ready
-from whence.lang.program import Aggregation, Atom, Literal, Negation, Rule, Var
-from whence.lang.types import Tuple, Value
+from whence.lang.program import Aggregation, Atom, Literal, Make, Negation, Rule, Term, Var
+from whence.lang.types import ListKind, Tuple, Value, Variant
 from whence.provenance.derive import CannotExplain, Deriver, PreparedRule
 from whence.provenance.expand import Bounds, derivation_graph
 from whence.provenance.graph import ANY, Absence, Fact, Wildcard
 from whence.provenance.proofs import assemble, smallest_choices
-from whence.provenance.show import show_fact, show_value
+from whence.provenance.show import show_fact, show_value, source_text
 from whence.reference.solve import Environment, is_known
 from whence.session import Session, Update
 
@@ -175,15 +175,20 @@ class _NearMisses:
         blocked = [literal.atom for literal in failures if isinstance(literal, Negation)]
         present = tuple(fact for atom in blocked for fact in self._matches(atom, environment))
         others = [literal for literal in failures if not isinstance(literal, Atom | Negation)]
-        return Attempt(
-            self.prepared.rule.name, found, missing, present, tuple(self._text(each, environment) for each in others)
-        )
+        failed = dict.fromkeys(self._text(each, environment) for each in others)
+        return Attempt(self.prepared.rule.name, found, missing, present, tuple(failed))
 
     def _pattern(self, atom: Atom, environment: Environment) -> Absence:
-        values: list[Value | Wildcard] = [
-            self.deriver.solver.value(arg, environment) if is_known(arg, environment) else ANY for arg in atom.args
-        ]
-        return Absence(atom.relation, tuple(values))
+        return Absence(atom.relation, tuple(self._known(arg, environment) for arg in atom.args))
+
+    def _known(self, term: Term, environment: Environment) -> Value | Wildcard:
+        """What is known of a term's value: all of it, or with wildcards in it, or nothing."""
+        if is_known(term, environment):
+            return self.deriver.solver.value(term, environment)
+        if isinstance(term, Make) and not isinstance(term.kind, ListKind):
+            parts: Any = tuple(self._known(arg, environment) for arg in term.args)
+            return parts if term.branch is None else Variant(term.branch, parts)
+        return ANY
 
     def _matches(self, atom: Atom, environment: Environment) -> Iterator[Fact]:
         known = [at for at, arg in enumerate(atom.args) if is_known(arg, environment)]
@@ -192,11 +197,15 @@ class _NearMisses:
         return (Fact(atom.relation, row) for row in rows)
 
     def _text(self, literal: Literal, environment: Environment) -> str:
-        text = " ".join(self.deriver.program.source.text[literal.span.start : literal.span.end].split())
+        rule = self.prepared.rule
+        if literal.span == rule.span:  # what the head asks of the fact
+            return f"the fact fits {source_text(self.deriver.program, rule.head.span)}"
+        text = source_text(self.deriver.program, literal.span)
         if isinstance(literal, Aggregation):
             asked = replace(literal, target=Var("?value", literal.target.kind))
             for solution in self.deriver.solver.solutions((asked,), environment):
                 return f"{text} (it is {show_value(solution['?value'])})"
+            return f"{text} (there is none)"
         return text
 
 
@@ -221,7 +230,7 @@ class _Repairs:
     deriver: Deriver
     fact: Fact
     number: int
-    examples: dict[str, Tuple | None] = field(default_factory=dict)
+    examples: dict[tuple[str, int, Value | Wildcard], Tuple | None] = field(default_factory=dict)
 
     def search(self) -> list[Repair]:
         """The smallest sets of changes that make the fact true, smallest first, none containing another."""
@@ -277,16 +286,18 @@ class _Repairs:
         """A fact that fits; what may be anything is taken from a fact that is there. None if there is none."""
         values: list[Value] = []
         for at, value in enumerate(pattern.pattern):
-            if not isinstance(value, Wildcard):
-                values.append(value)
+            if not _has_wildcards(value):
+                values.append(value)  # type: ignore[arg-type]
                 continue
-            if pattern.relation not in self.examples:
+            known = pattern.relation, at, value
+            if known not in self.examples:
                 rows = self.deriver.state.tables[pattern.relation].lookup((), ())
-                self.examples[pattern.relation] = min(rows, key=repr, default=None)
-            example = self.examples[pattern.relation]
+                alike = (row for row in rows if _is_alike(value, row[at]))
+                self.examples[known] = min(alike, key=repr, default=None)
+            example = self.examples[known]
             if example is None:
                 return None
-            values.append(example[at])
+            values.append(_completed(value, example[at]))
         return Fact(pattern.relation, tuple(values))
 
     def _removals(self, fact: Fact) -> Iterator[frozenset[_Change]]:
@@ -322,3 +333,44 @@ class _Repairs:
             return tuple(sorted((each.fact for each in changes if each.op == op), key=repr))
 
         return Repair(chosen("+"), chosen("-"))
+
+
+# -- values of which parts are known
+
+
+def _has_wildcards(value: Value | Wildcard) -> bool:
+    match value:
+        case Wildcard():
+            return True
+        case Variant(args=parts) | (tuple() as parts):
+            return any(map(_has_wildcards, parts))
+        case _:
+            return False
+
+
+def _is_alike(value: Value | Wildcard, example: Value) -> bool:
+    """Whether the example has parts wherever the value has some."""
+    match value, example:
+        case Variant(branch, parts), Variant(other, others):
+            return branch == other and all(map(_is_alike, parts, others))
+        case Variant(), _:
+            return False
+        case tuple(), tuple():
+            return all(map(_is_alike, value, example))
+        case tuple(), _:
+            return False
+        case _:
+            return True
+
+
+def _completed(value: Value | Wildcard, example: Value) -> Value:
+    """The value, with parts of the example for its wildcards."""
+    match value, example:
+        case Wildcard(), _:
+            return example
+        case Variant(branch, parts), Variant(_, others):
+            return Variant(branch, tuple(map(_completed, parts, others)))
+        case tuple(), tuple():
+            return tuple(map(_completed, value, example))
+        case _:
+            return value

@@ -3,6 +3,7 @@
 A node is the sum of its terms, each a coefficient times some nodes. Nodes that depend on each other are solved together, the
 others one after the other. What happens on a cycle is decided by the semiring:
 
+- lineage: what one node uses, all use;
 - selective and absorptive: the best value is settled first, then what follows from it (Knuth's generalization of Dijkstra);
 - stable: the equations are applied until nothing changes;
 - counting: every way round the cycle is another derivation, so there are infinitely many;
@@ -25,6 +26,7 @@ from whence.semiring import Polynomial, Polynomials, PowerSeries, Product, Semir
 from whence.semiring.numbers import INFINITY, Boolean, Counting
 from whence.semiring.polynomials import Monomial, multiply
 from whence.semiring.tokens import show_token
+from whence.semiring.witnesses import Lineage, Tokens
 
 V = TypeVar("V")
 Node = TypeVar("Node", bound=Hashable)
@@ -112,7 +114,9 @@ def _solve_cycle(
 ) -> None:
     """Adds the values of nodes that depend on each other, given those below them."""
     properties = semiring.properties
-    if properties.selective and properties.absorptive:
+    if isinstance(semiring, Lineage):
+        _share(component, system, values)  # type: ignore[arg-type]
+    elif properties.selective and properties.absorptive:
         _settle_best_first(component, system, values, semiring)
     elif properties.stable:
         _iterate(component, system, values, semiring)
@@ -120,6 +124,16 @@ def _solve_cycle(
         values.update(dict.fromkeys(component, INFINITY))  # type: ignore[arg-type]
     else:
         raise semiring.endless(min(map(show, component)))
+
+
+def _share(
+    component: Sequence[Node], system: Mapping[Node, list[Term[Tokens, Node]]], values: dict[Node, Tokens]
+) -> None:
+    """Each of the nodes is part of the others' lineage: all have the same."""
+    terms = [term for node in component for term in system[node]]
+    below = {each for _, body in terms for each in body}.difference(component)
+    shared = frozenset().union(*(coefficient for coefficient, _ in terms), *(values[each] for each in below))
+    values.update(dict.fromkeys(component, shared))
 
 
 def _iterate(

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 from tests.backends.spark.compare import assert_same, frames
 
@@ -88,12 +92,6 @@ def test_too_large_for_a_task_is_shuffled(spark: SparkSession, monkeypatch: pyte
     assert "is too large for one task, and rule reach#2 does not hand x" in views.explain()
 
 
-def test_recursion_through_aggregates_runs_in_one_task(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("whence.backends.spark.evaluate.SMALL", -1)
-    views = assert_same(spark, SHORTEST, {"link": LINKS})
-    assert views.explain() == "hops: in-task: in one task, because aggregates inside recursion"
-
-
 @pytest.mark.parametrize("mode", [Mode.IN_TASK, Mode.SHUFFLED])
 def test_what_does_not_end_is_stopped(spark: SparkSession, mode: Mode) -> None:
     program = load(".decl n(x:number) .output n\nn(0). n(x + 1) :- n(x).")
@@ -134,3 +132,56 @@ def test_groups_asked_for_by_their_own_rows_are_grouped_directly(spark: SparkSes
     rows: list[Tuple] = [(1, 1, 5), (1, 2, 5), (2, 3, 3), (2, 4, 5), (3, 3, 3)]
     views = assert_same(spark, program, {"sale": rows})
     assert "Join" not in views["total"]._jdf.queryExecution().optimizedPlan().toString()
+
+
+WEIGHTED = """.decl link(x:number, y:number, w:number) .input link
+.decl given(x:number, y:number, d:number) .input given
+.decl path(x:number, y:number, d:number) .output path
+.decl sp(x:number, y:number, d:number) .output sp
+path(x, y, w) :- link(x, y, w).
+path(x, z, d + w) :- sp(x, y, d), link(y, z, w).
+"""
+ANCHORED = "sp(x, y, m) :- path(x, y, _), m = min d : { path(x, y, d) }.\n"
+AGGREGATES = (
+    ANCHORED,
+    # Groups that are asked for from elsewhere.
+    "sp(x, y, m) :- link(x, _, _), link(_, y, _), m = min d : { path(x, y, d) }.",
+    # Rows besides the groups.
+    f"{ANCHORED}sp(x, y, d) :- given(x, y, d).",
+    # Conditions inside and outside of the braces.
+    "sp(x, y, m) :- m = min d : { path(x, y, d), !given(y, x, _) }, path(x, y, _), m < 90.",
+)
+EDGES = st.sets(st.tuples(st.integers(0, 6), st.integers(0, 6), st.integers(1, 9)), max_size=14)
+
+
+# The session of all tests is meant; an example takes some jobs.
+@settings(
+    max_examples=max(5, int(os.environ.get("WHENCE_EXAMPLES", "0")) // 100),
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(rules=st.sampled_from(AGGREGATES), links=EDGES, others=EDGES)
+@example(AGGREGATES[2], {(0, 1, 4), (1, 2, 4), (3, 1, 1)}, {(0, 1, 2), (5, 3, 7), (5, 4, 1)})
+def test_recursive_least_values_in_parts(
+    spark: SparkSession, rules: str, links: set[Tuple], others: set[Tuple]
+) -> None:
+    program = load(WEIGHTED + rules)
+    views = assert_same(spark, program, {"link": links, "given": others}, mode="decomposed")
+    assert "rule sp#1 carries x from path.x to sp.x" in views.explain()
+
+
+def test_recursion_through_aggregates_is_taken_apart_where_that_pays(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("whence.backends.spark.evaluate.SMALL", -1)
+    monkeypatch.setattr("whence.backends.spark.choose.SMALL", -1)
+    links = [(one, other, (one * 5 + other) % 7 + 1) for one, other in LINKS]  # type: ignore[operator]
+    program = load(WEIGHTED + ANCHORED)
+    views = assert_same(spark, program, {"link": links}, mode="auto")
+    assert views.choices[-1].mode == Mode.DECOMPOSED
+    hops = assert_same(spark, SHORTEST, {"link": LINKS}, mode="auto")
+    assert hops.explain() == (
+        "hops: in-task: in one task, because aggregates inside recursion, and rule hops#2 does not hand y from hops to its head "
+        "at the same place"
+    )
+    with pytest.raises(ModeError, match="shuffled is not possible for path, sp: aggregates inside recursion"):
+        evaluate(program, frames(spark, program, {"link": links}), mode="shuffled")

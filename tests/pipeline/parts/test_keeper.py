@@ -7,6 +7,7 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from threading import Event
 
 import pyarrow.parquet as pq
 import pytest
@@ -163,6 +164,26 @@ def test_a_worker_keeps_no_more_than_its_share_and_finds_it_again(tmp_path: Path
     assert not all(each.remembered for each in seen)
     keeper.close()
     assert list(verify(open_state(tmp_path, EVERYTHING), reference.evaluate)) == []
+
+
+def test_workers_are_kept_awake_between_epochs(tmp_path: Path) -> None:
+    recalled = Event()
+
+    def listening(order: Order) -> list[Done]:
+        done = in_turn(order)
+        if order.action is worker.Action.RECALL:
+            recalled.set()
+        return done
+
+    keeper = keep(tmp_path, parts=2, run=listening, nap=0.05)
+    session = Session(EVERYTHING)
+    for epoch in random_epochs(4, 5):
+        recalled.clear()
+        assert recalled.wait(60)
+        keeper.apply([epoch])
+        session.apply(epoch.updates, epoch.now)
+    assert keeper.view("reach") == set(session.relation("reach"))
+    keeper.close()
 
 
 def test_a_session_that_was_stolen_catches_up(tmp_path: Path) -> None:
@@ -379,6 +400,8 @@ def test_the_choice_follows_what_is_asked_for_what_is_there_and_size(tmp_path: P
     state = open_state(tmp_path, EVERYTHING)
     assert str(chosen(state)) == "state in the driver: 0 rows, at most 10 are kept there"
     assert str(chosen(state, partitions=3)) == "state in 3 parts: as asked for"
+    with pytest.raises(ValueError, match="in one part at least, not in 0"):
+        chosen(state, partitions=0)
     many = {"node": [(str(number),) for number in range(11)]}
     assert str(chosen(state, many)) == "state in 8 parts: 11 rows are more than 10"
     keeper = Keeper(EVERYTHING, store=state if isinstance(state, Store) else None, facts=many)

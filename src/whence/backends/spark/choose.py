@@ -48,35 +48,43 @@ class Sizes:
         return sum(self.below[name] for name in names)
 
 
-def choose(program: Program, stratum: Stratum, obstacle: str, asked: Mode, sizes: Sizes) -> Choice:
-    """How to run a recursive stratum. `obstacle` says why it cannot be DataFrame joins, if it cannot. Raises `ModeError`."""
+def choose(
+    program: Program, stratum: Stratum, obstacle: str, asked: Mode, sizes: Sizes, *, in_parts: bool = True
+) -> Choice:
+    """How to run a recursive stratum. `obstacle` says why it cannot be DataFrame joins, if it cannot; `in_parts` whether tasks
+    may still have a part of it each. Raises `ModeError`."""
     names = stratum.relations
     if asked == Mode.IN_TASK:
         return Choice(names, Mode.IN_TASK, "asked for")
-    if obstacle:
-        if asked != Mode.AUTO:
-            raise ModeError(_impossible(asked, stratum, obstacle))
-        return Choice(names, Mode.IN_TASK, f"in one task, because {obstacle}")
-    try:
-        found, why_not = decompose(program, stratum), ""
-    except NotDecomposable as reason:
-        found, why_not = None, str(reason)
+    found, why_not = _apart(program, stratum) if in_parts else (None, obstacle)
     if asked == Mode.SHUFFLED:
+        if obstacle:
+            raise ModeError(_impossible(asked, stratum, obstacle))
         return Choice(names, Mode.SHUFFLED, "asked for")
     if asked == Mode.DECOMPOSED:
         if found is None:
             raise ModeError(_impossible(asked, stratum, why_not))
         return _decomposed(program, stratum, found, sizes, "asked for")
     size = max(sizes.of(name) for name in names)
+    if not in_parts:
+        return Choice(names, Mode.IN_TASK, f"in one task, because {obstacle}")
     if size <= SMALL:
         return Choice(names, Mode.IN_TASK, f"its input, {_bytes(size)}, is small enough for one task")
     if found is not None and sizes.of(*found.whole) <= sizes.task_limit:
         return _decomposed(program, stratum, found, sizes, "")
+    why_not = why_not or "what every part needs is too large"
+    if obstacle:
+        return Choice(names, Mode.IN_TASK, f"in one task, because {obstacle}, and {why_not}")
     if size <= sizes.task_limit:
-        why = f"{why_not}; its input" if why_not else "what each part needs is too large; its input"
-        return Choice(names, Mode.IN_TASK, f"{why}, {_bytes(size)}, fits one task")
-    why = why_not or f"what every part needs is larger than a task's {_bytes(sizes.task_limit)}"
-    return Choice(names, Mode.SHUFFLED, f"its input, {_bytes(size)}, is too large for one task, and {why}")
+        return Choice(names, Mode.IN_TASK, f"{why_not}; its input, {_bytes(size)}, fits one task")
+    return Choice(names, Mode.SHUFFLED, f"its input, {_bytes(size)}, is too large for one task, and {why_not}")
+
+
+def _apart(program: Program, stratum: Stratum) -> tuple[Decomposition | None, str]:
+    try:
+        return decompose(program, stratum), ""
+    except NotDecomposable as reason:
+        return None, str(reason)
 
 
 def _decomposed(program: Program, stratum: Stratum, found: Decomposition, sizes: Sizes, prefix: str) -> Choice:

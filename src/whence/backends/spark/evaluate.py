@@ -20,10 +20,11 @@ from whence.backends.spark.ship import ship_by_value
 from whence.backends.spark.shuffled import run_in_rounds
 from whence.backends.spark.sizes import size_in_bytes
 from whence.backends.spark.tasks import Fragment, run_in_parts, run_in_task
-from whence.lang.program import Apply, Atom, Program, Rule, Stratum
+from whence.lang.program import Aggregation, Apply, Atom, Program, Rule, Stratum, Transfer
 from whence.lang.tree import walk
 from whence.lang.types import Tuple
 from whence.plan import compile_evaluation, compile_plan
+from whence.plan.compile import AGGREGATES_INSIDE
 from whence.plan.decompose import recursive_rules, seed_rules
 from whence.plan.delta_plans import delta_plans
 from whence.plan.extract_aggregates import AggregateSpec
@@ -252,7 +253,7 @@ class _Run:
             for name in stratum.relations:
                 self.held[name] = Held(self._given(name), False)
         elif stratum.recursive:
-            self._recursive(stratum, self._obstacle(stratum, plan))
+            self._recursive(stratum, plan)
         else:
             self._plain(stratum, self._obstacle(stratum, plan))
 
@@ -313,8 +314,10 @@ class _Run:
 
     # -- recursion
 
-    def _recursive(self, stratum: Stratum, obstacle: str) -> None:
-        choice = choose(self.program, stratum, obstacle, self.mode, self.sizes)
+    def _recursive(self, stratum: Stratum, plan: StratumPlan) -> None:
+        obstacle = self._obstacle(stratum, plan)
+        in_parts = not obstacle or (plan.why_not_native == AGGREGATES_INSIDE and self._has_frames_to_begin(stratum))
+        choice = choose(self.program, stratum, obstacle, self.mode, self.sizes, in_parts=in_parts)
         self.choices.append(choice)
         every = [rule for name in stratum.relations for rule in self.rules[name]]
         if choice.mode == Mode.IN_TASK:
@@ -322,12 +325,25 @@ class _Run:
         elif choice.decomposition is not None:
             found = choice.decomposition
             part = self._part(stratum, recursive_rules(self.program, stratum))
+            if stratum.monotone:
+                # With rows from outside, a relation is more than the groups of its aggregate.
+                fed = (Transfer("input", name, {}, part.relations[name].span) for name in stratum.relations)
+                part = replace(part, transfers=tuple(fed))
             inputs = {name: self.held[name].frame for name in (*found.split, *found.whole)} | self._seeds(stratum)
             fragment = self._fragment(part, list(inputs), list(stratum.relations))
             packed = run_in_parts(fragment, inputs, {**found.split, **found.columns}, choice.parts)
             self._hold_packed(fragment, packed)
         else:
             self._shuffled(stratum)
+
+    def _has_frames_to_begin(self, stratum: Stratum) -> bool:
+        """Whether the rules that recursion begins with can be DataFrames."""
+        rules = [rule for rule in seed_rules(self.program, stratum) if not rule.is_fact]
+        return not any(
+            any(isinstance(part, Aggregation) for part in walk(rule.body))
+            or why_not_sql(full_plan(rule), self.program, self.shapes)
+            for rule in rules
+        )
 
     def _seeds(self, stratum: Stratum) -> dict[str, DataFrame]:
         """What the recursion begins with."""

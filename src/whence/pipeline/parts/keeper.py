@@ -13,17 +13,18 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
 from pathlib import Path
-from threading import RLock
+from threading import Event, RLock, Thread
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from pyspark import cloudpickle
 
+from whence.backends.spark.session import use_this_python
 from whence.backends.spark.ship import ship_by_value
 from whence.io.updates import reported_writing
 from whence.lang.types import Tuple
 from whence.pipeline.epochs import Epoch, Position
-from whence.pipeline.failures import reported_failures
+from whence.pipeline.failures import BatchFailed, reported_failures
 from whence.pipeline.log import Entry, encode_entries
 from whence.pipeline.metrics import MetricsFile
 from whence.pipeline.parts.commits import Commit, Header
@@ -42,9 +43,16 @@ if TYPE_CHECKING:
 # Has an order carried out by as many tasks as it asks for.
 Run = Callable[[Order], list[Done]]
 
+# Spark ends workers that have had nothing to do for a minute, and what they remember is gone with them.
+NAP = 20.0
+
 
 def on_spark(spark: SparkSession) -> Run:
+    use_this_python(spark)
+
     def run(order: Order) -> list[Done]:
+        if spark.sparkContext._jsc is None:  # noqa: SLF001 - there is no other way to tell
+            raise BatchFailed(["Spark has been stopped"])
         with reported_failures(f"Spark could not {order.action.value} the parts of the state"):
             return spark.sparkContext.parallelize(range(order.tasks), order.tasks).flatMap(order).collect()
 
@@ -52,7 +60,10 @@ def on_spark(spark: SparkSession) -> Run:
 
 
 class PartedKeeper:
-    """Applies epochs in order, as `Keeper` does, to a state in parts that `tasks` tasks share."""
+    """Applies epochs in order, as `Keeper` does, to a state in parts that `tasks` tasks share.
+
+    With a `nap`, tasks never have nothing to do for much longer than that many seconds.
+    """
 
     def __init__(
         self,
@@ -60,6 +71,7 @@ class PartedKeeper:
         run: Run,
         *,
         tasks: int,
+        nap: float | None = None,
         sinks: Sequence[Sink] = (),
         facts: Mapping[str, Iterable[Tuple]] | None = None,
         strategy: str = "support",
@@ -94,6 +106,9 @@ class PartedKeeper:
         self._metrics = MetricsFile(store.folder)
         self._next_publication = 0.0
         self._publish()
+        self._closing = Event()
+        if nap is not None:
+            Thread(target=self._keep_awake, args=(nap,), daemon=True).start()
 
     def _recover(self, facts: Mapping[str, Iterable[Tuple]]) -> None:
         store = self._store
@@ -216,9 +231,11 @@ class PartedKeeper:
 
     def close(self, *, delivered: bool = True) -> None:
         """After the last epoch. Sinks that have all of it need not be given the end of it again."""
-        if delivered:
-            self._publish()
-        self._store.close(self.epoch if delivered else None)
+        with self.lock:
+            self._closing.set()
+            if delivered:
+                self._publish()
+            self._store.close(self.epoch if delivered else None)
 
     # -- tasks
 
@@ -247,6 +264,7 @@ class PartedKeeper:
             segments=self._segments,
         )
         done = {each.part: each for each in self._run(order)}
+        self._last_order = time.monotonic()
         shutil.rmtree(own, ignore_errors=True)
         found = [done[part] for part in range(self._store.parts)]
         self.workers = {each.part: each.worker for each in found}
@@ -256,6 +274,16 @@ class PartedKeeper:
             sizes.update(each.table_bytes)
         self._bytes = sizes
         return found
+
+    def _keep_awake(self, nap: float) -> None:
+        while not self._closing.wait(nap / 2):
+            with self.lock:
+                if self._closing.is_set() or time.monotonic() - self._last_order < nap:
+                    continue
+                try:
+                    self._carry_out(Action.RECALL)
+                except BatchFailed:
+                    return  # the next epoch fails too, and says so
 
     def _routed(self, entries: Sequence[Entry]) -> list[list[Entry]]:
         """The entries of each part."""

@@ -95,7 +95,7 @@ class Keeping:
         choice = self.choose(keeper.store, None, lambda: spark)
         if choice.parts is None:
             return keeper
-        keeper.stop_publishing()
+        keeper.hand_over()
         return self._parted(keeper.store, choice.parts, spark, None)
 
     def _parted(
@@ -105,12 +105,13 @@ class Keeping:
         spark: SparkSession,
         facts: Mapping[str, Iterable[Tuple]] | None,
     ) -> PartedKeeper:
-        from whence.pipeline.parts.keeper import PartedKeeper, on_spark  # noqa: PLC0415 - it imports Spark
+        from whence.pipeline.parts.keeper import NAP, PartedKeeper, on_spark  # noqa: PLC0415 - it imports Spark
 
         return PartedKeeper(
             in_parts(state, parts, self._deliver),
             on_spark(spark),
             tasks=spark.sparkContext.defaultParallelism,
+            nap=NAP,
             sinks=self.sinks,
             facts=facts,
             strategy=self.strategy,

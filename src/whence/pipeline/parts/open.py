@@ -55,6 +55,8 @@ def choose(
     cores: Callable[[], int],
 ) -> Choice:
     """As asked for, as it is, or as its size demands. Raises StateError if that cannot be."""
+    if partitions is not None and partitions < 1:
+        raise ValueError(f"a state is in one part at least, not in {partitions}")
     if isinstance(state, PartedStore):
         if partitions not in (None, state.parts):
             hint = f"go on with {state.parts}; to have another number, begin a new state"

@@ -47,12 +47,16 @@ _WORTH_TELLING = (StateWarning, EvaluationWarning)
 
 
 class Action(Enum):
-    """BEGIN: the first state, from the facts given. APPLY: the epochs given. SNAPSHOT and PUBLISH: of the last epoch."""
+    """BEGIN: the first state, from the facts given. APPLY: the epochs given. SNAPSHOT and PUBLISH: of the last epoch.
+
+    RECALL: have the last epoch in memory, and do nothing with it.
+    """
 
     BEGIN = "begin"
     APPLY = "update"
     SNAPSHOT = "snapshot"
     PUBLISH = "publish"
+    RECALL = "recall"
 
 
 @dataclass(frozen=True)
@@ -130,10 +134,11 @@ class Order:
         for key in [key for key in _remembered if key[0] == str(self.folder) and key[1] != self.run]:
             del _remembered[key]
         held = _remembered.setdefault((str(self.folder), self.run), {})
-        done = [_Task(self, job, part, held).done() for part in self._claimed(index, list(held))]
-        for part in list(held)[: -self._quota]:
-            del held[part]  # what has not been asked for the longest
-        return done
+        claimed = self._claimed(index, list(held))
+        others = [part for part in held if part not in claimed]
+        for part in others[: max(0, len(others) + len(claimed) - self._quota)]:
+            del held[part]  # first, since there may not be room for more than that
+        return [_Task(self, job, part, held).done() for part in claimed]
 
     @property
     def _quota(self) -> int:
@@ -197,8 +202,10 @@ class _Task:
                 return self._apply(held)
             case Action.SNAPSHOT:
                 return self._snapshot(held)
-            case _:
+            case Action.PUBLISH:
                 return self._publish(held)
+            case _:
+                return self._keep(held, Done(self.part))
 
     def _begin(self) -> Done:
         facts: dict[str, list[Tuple]] = {}

@@ -1,0 +1,182 @@
+"""Questions about records, branches, quotes, aggregates and SQL; questions that are wrong, and those that would take forever."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from whence.cli import app
+
+PROGRAM = """\
+.type Pair = [a: number, b: symbol]
+.type Shape = circle {r: float} | box {w: number, p: Pair} | none {}
+.decl e(x: symbol, y: symbol, w: number)
+.decl off(x: symbol)
+.decl sh(n: number, s: Shape)
+e("a", "b", 1). e("b", "c", 2). e("c", "a", 3). e("b \\"q\\"", "d", 4). off("c").
+sh(1, $circle(1.5)). sh(2, $box(7, [3, "it's"])). sh(3, $none).
+start: dist(x, x, 0) :- e(x, _, _).
+step: dist(x, y, d) :- d = min c + w : { dist(x, z, c), e(z, y, w) }, e(_, y, _), e(x, _, _).
+up: up(x) :- e(x, _, _), !off(x).
+deg: deg(x, n) :- e(x, _, _), n = count : { e(x, _, _) }.
+big: big(n, $box(n, [n, "q"])) :- sh(n, $circle(_)).
+pair: pair(p) :- sh(_, $box(_, p)).
+.output dist, up, deg, big, pair
+"""
+SQL = """\
+CREATE TABLE link(src TEXT, dst TEXT, ms INT);
+CREATE VIEW best(src, dst, ms) AS SELECT DISTINCT src, dst, MIN(ms) FROM link GROUP BY src, dst;
+CREATE VIEW first(src) AS SELECT src FROM link WHERE NOT EXISTS (SELECT 1 FROM link AS o WHERE o.dst = link.src);
+"""
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("odd.dl").write_text(PROGRAM)
+    Path("p.sql").write_text(SQL)
+    Path("link.facts").write_text("a\tb\t5\na\tb\t3\nb\tc\t1\n")
+
+
+def ask(command: str, *args: str, program: str = "odd.dl") -> tuple[int, str]:
+    result = CliRunner().invoke(app, [command, program, *args])
+    return result.exit_code, result.output
+
+
+def flat(text: str) -> str:
+    return " ".join(text.replace("│", " ").split())
+
+
+@pytest.mark.parametrize(
+    ("fact", "first"),
+    [
+        ('dist("a", "c", 3)', 'dist("a", "c", 3)  by step'),
+        ("dist('a', 'c', 3)", 'dist("a", "c", 3)  by step'),
+        ("dist(a, c, 3).", 'dist("a", "c", 3)  by step'),
+        ('up("b \\"q\\"")', 'up("b \\"q\\"")  by up'),
+        ("up('b \"q\"')", 'up("b \\"q\\"")  by up'),
+        ('pair([3, "it\'s"])', 'pair([3, "it\'s"])  by pair'),
+        ("pair([3, it's])", 'pair([3, "it\'s"])  by pair'),
+        ('big(1, $box(1, [1, "q"]))', 'big(1, $box(1, [1, "q"]))  by big'),
+        ('e("a", "b", 1)', 'e("a", "b", 1)  base'),
+    ],
+)
+def test_facts_are_written_as_in_the_program_or_nearly_so(fact: str, first: str) -> None:
+    code, text = ask("why", fact)
+    assert (code, text.splitlines()[0]) == (0, first)
+
+
+@pytest.mark.parametrize(
+    ("fact", "problem"),
+    [
+        ('dist("a", _, 3)', "_ stands for any value, and questions are about one fact"),
+        ('dist("a", "c")', "expected ',' and c3: number at character 10, found ')'"),
+        ('dst("a", "c", 3)', "there is no relation dst; did you mean dist?"),
+        ('dist("a", "c", "3")', "is not a number"),
+        ('dist("a", "c"', "is not a fact: write it as in the program"),
+        ("big(1, $cube(1))", "it has no branch $cube"),
+    ],
+)
+def test_wrong_facts_are_explained(fact: str, problem: str) -> None:
+    for command in ("why", "whynot", "how", "probability", "responsibility"):
+        code, text = ask(command, fact)
+        assert (code, problem in flat(text)) == (2, True), text
+
+
+def test_absent_facts_are_referred_to_whynot_and_present_ones_to_why() -> None:
+    for command in ("why", "how", "probability", "responsibility"):
+        assert ask(command, 'up("c")') == (1, 'error: up("c") does not hold; `whence whynot` says what is missing\n')
+    assert ask("whynot", 'up("a")') == (1, 'error: up("a") holds; `whence why` shows the proof\n')
+
+
+def test_json_has_values_as_records_have_them() -> None:
+    proof = json.loads(ask("why", 'big(1, $box(1, [1, "q"]))', "--json")[1])["proofs"][0]
+    assert [step["tuple"] for step in proof["steps"]] == [[1, "$circle(1.5)"], [1, '$box(1, [1, "q"])']]
+    changes = json.loads(ask("whatif", "-e", 'sh(2, $box(7, [3, "it\'s"]))', "--json")[1])["changes"]
+    assert [(each["op"], each["tuple"]) for each in changes] == [("-", [[3, "it's"]])]
+    for command in ("how", "probability"):
+        assert json.loads(ask(command, 'pair([3, "it\'s"])', "--json")[1])["tuple"] == [[3, "it's"]]
+    graph = json.loads(ask("why", 'deg("a", 1)', "--all", "--json")[1])
+    assert graph["derivations"][0]["aggregates"][0]["value"] == 1
+
+
+def test_whynot_says_what_does_not_fit() -> None:
+    lines = ask("whynot", 'dist("a", "c", 4)')[1].splitlines()
+    assert "    false       the fact fits dist(x, x, 0)" in lines
+    assert "    false       d = min c + w : { dist(x, z, c), e(z, y, w) } (it is 3)" in lines
+
+
+def test_whynot_looks_into_records_and_branches() -> None:
+    lines = ask("whynot", 'pair([1, "z"])')[1].splitlines()
+    assert '    missing     sh(_, $box(_, [1, "z"]))' in lines
+    assert 'it would hold with  + sh(1, $box(7, [1, "z"]))' in lines
+    lines = ask("whynot", 'big(3, $box(3, [3, "q"]))')[1].splitlines()
+    assert lines[2:4] == ["    missing     sh(3, $circle(_))", "it would hold with  + sh(3, $circle(1.5))"]
+
+
+def test_refusals_say_what_to_do() -> None:
+    code, text = ask("responsibility", 'up("a")')
+    assert (code, "take off for granted, and ask for contributions among e only (--among)" in text) == (1, True)
+    code, text = ask("responsibility", 'deg("a", 1)')
+    assert (code, "shares cannot be worked out" in text) == (1, True)
+    code, text = ask("probability", 'up("a")', "-p", "off=0.5")
+    assert (code, "the facts of off would have to be certain" in text) == (1, True)
+    code, text = ask("how", 'up("a")', "--semiring", "magic")
+    assert (code, "Invalid value for --semiring: there is no semiring magic" in flat(text)) == (2, True)
+
+
+def test_sql_is_shown_as_it_was_written() -> None:
+    code, text = ask("why", "best('a', 'b', 3)", program="p.sql")
+    assert code == 0
+    assert text.splitlines()[-1] == "best#1  p.sql:2  SELECT DISTINCT src, dst, MIN(ms) FROM link GROUP BY src, dst"
+    text = ask("why", "first('a')", program="p.sql")[1]
+    assert text.splitlines()[-1].endswith("NOT EXISTS (SELECT 1 FROM link AS o WHERE o.dst = link.src)")
+    lines = ask("whynot", "best('a', 'b', 4)", program="p.sql")[1].splitlines()
+    assert "    false       MIN(ms) (it is 3)" in lines
+    assert (
+        "    false       MIN(ms) (there is none)" in ask("whynot", "best('c', 'b', 4)", program="p.sql")[1].splitlines()
+    )
+
+
+# -- a fact with more derivations than anybody can list
+
+DENSE = """\
+.decl some(x: number, y: number)
+.input some
+reach(x, y) :- some(x, y).
+reach(x, z) :- reach(x, y), some(y, z).
+.output reach
+"""
+
+
+@pytest.fixture
+def dense() -> str:
+    Path("dense.dl").write_text(DENSE)
+    rows = sorted({(x, (x * 7 + d) % 40) for x in range(40) for d in range(1, 6)})
+    Path("some.facts").write_text("".join(f"{x}\t{y}\n" for x, y in rows))
+    return "dense.dl"
+
+
+def test_values_that_take_too_long_are_left_out(dense: str) -> None:
+    code, text = ask("how", "reach(0, 0)", "--timeout", "0.3", program=dense)
+    assert code == 3
+    lines = dict(line.split(maxsplit=1) for line in text.splitlines() if line.startswith("  "))
+    assert lines["lineage"].count("some(") == 200
+    assert lines["posbool"].startswith("not found in 0.3 seconds; raise --timeout, or ask for lineage")
+    code, text = ask("how", "reach(0, 0)", "--timeout", "0.3", "--semiring", "posbool", "--json", program=dense)
+    assert (code, json.loads(text[text.index("{") :])["values"]) == (3, {"posbool": None})
+
+
+def test_shares_are_estimated_in_the_time_there_is(dense: str) -> None:
+    code, text = ask("responsibility", "reach(0, 0)", "--nodes", "10", "--timeout", "0.3", program=dense)
+    assert code == 0
+    assert "shares are estimated: --samples and --timeout make the error smaller" in text
+
+
+def test_probability_has_bounds_and_says_so(dense: str) -> None:
+    code, text = ask("probability", "reach(0, 0)", "-p", "some=0.5", "--nodes", "10", "--timeout", "0.1", program=dense)
+    assert code == 0
+    assert "(bounds; raise --nodes or --timeout for less between them)" in text
