@@ -312,6 +312,14 @@ def test_bad_commands_are_usage_errors_and_touch_nothing(
     assert Path("reach.dl").read_text() == REACH
 
 
+def test_compressed_updates_are_no_dead_letters(whence: Whence) -> None:
+    Path("updates.jsonl.gz").write_bytes(b"\x1f\x8b")
+    result = whence("run", "reach.dl", "--updates", "updates.jsonl.gz")
+    assert result.exit_code == 2
+    assert "updates.jsonl.gziscompressed:writegunzip-c" in "".join(result.stderr.replace("│", "").split())
+    assert not Path("reach.dead.jsonl").exists()
+
+
 def test_errors_of_program_and_facts_leave_earlier_changes_alone(whence: Whence) -> None:
     write(update("+", "a", "b"))
     Path("changes.jsonl").write_text("earlier")

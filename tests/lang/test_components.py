@@ -96,6 +96,11 @@ def test_types_of_an_instance_are_prefixed() -> None:
     assert program.relations["s"].fields[0].type == "c.T"
 
 
+def test_a_component_may_declare_the_type_that_its_parameter_names() -> None:
+    text = ".comp C<T> { .type T <: number .decl r(x:T) }\n.init c = C<Size>\nc.r(1).\n.output c.r"
+    assert load(text).relations["c.r"].fields[0].type == "c.Size"
+
+
 def test_directives_inside_name_the_instance() -> None:
     program = load(".comp C { .decl r(x: number) r(1). .output r }\n.init c = C\n.init d = C")
     assert [transfer.relation for transfer in program.transfers] == ["c.r", "d.r"]

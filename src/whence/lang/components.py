@@ -186,6 +186,8 @@ def _substitute(node: N, values: Mapping[str, tree.TypeRef]) -> N:
     def change(part: object) -> object:
         if isinstance(part, tree.TypeRef) and part.name in values and not part.args:
             return replace(values[part.name], span=part.span)
+        if isinstance(part, tree.TypeDecl) and part.name in names:
+            return replace(part, name=names[part.name])
         return _rename_uses(part, replace_first, replace_first)
 
     return rebuild(node, change)

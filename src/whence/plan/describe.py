@@ -127,6 +127,8 @@ def _operand(operand: Operand) -> str:
             return f"${number}"
         case Constant(value=str(text)):
             return f'"{text}"'
+        case Constant(value=None):
+            return "nil"
         case Constant(value=Variant(branch=branch)):
             return f"${branch}(…)"
         case Constant(value=value):
