@@ -11,14 +11,21 @@ from pathlib import Path
 RESULTS = Path(__file__).parent / "results"
 REPEATS = 5
 SLOW = 4.0
+VERY_SLOW = 15.0
 
 
 def median_seconds(work: Callable[[], float | None], repeats: int = REPEATS) -> float:
-    """The median of warm runs, of three if one takes seconds. `work` may say itself how long it took, if it does more."""
+    """The median of warm runs: of three if one takes seconds, and the first run alone if it takes many.
+
+    `work` may say itself how long it took, if it does more.
+    """
     start = time.perf_counter()
-    work()
+    told = work()
+    first = time.perf_counter() - start
+    if first > VERY_SLOW:
+        return first if told is None else told
     times: list[float] = []
-    for _ in range(repeats if time.perf_counter() - start < SLOW else min(repeats, 3)):
+    for _ in range(repeats if first < SLOW else min(repeats, 3)):
         gc.collect()
         start = time.perf_counter()
         told = work()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 Facts = Mapping[str, Sequence[tuple[int, ...]]]
 
@@ -41,13 +42,22 @@ class Nemo:
         self.text = "\n".join([*lines, rules])
 
     def seconds(self, relation: str) -> tuple[float, int]:
-        import nmo_python as nemo  # noqa: PLC0415
-
-        engine = nemo.NemoEngine(nemo.load_string(self.text))
+        engine = self._engine()
         start = time.perf_counter()
         engine.reason()
         seconds = time.perf_counter() - start
         return seconds, sum(1 for _ in engine.result(relation))
+
+    def reasoned(self) -> Any:
+        """Nemo's engine, ready to be asked for traces."""
+        engine = self._engine()
+        engine.reason()
+        return engine
+
+    def _engine(self) -> Any:
+        import nmo_python as nemo  # noqa: PLC0415
+
+        return nemo.NemoEngine(nemo.load_string(self.text))
 
 
 class Clingo:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sized
-from copy import deepcopy
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from math import isfinite
+from numbers import Real
 from typing import TYPE_CHECKING, NamedTuple, TypedDict
 
 from whence.backends.local.arrays import Ids, Lines
@@ -13,16 +15,16 @@ from whence.backends.local.backend import LocalBackend
 from whence.engine.dred import DredStratum
 from whence.engine.guard import Guard
 from whence.engine.maintain import Maintainer, absorb
-from whence.engine.protocol import EXTERNAL
 from whence.engine.revise import revise
 from whence.engine.stats import Stats
 from whence.engine.support import Delta, SupportStratum
 from whence.engine.windows import Windows
+from whence.lang.fit import check_rows
 from whence.lang.program import Program, Relation
 from whence.lang.revise import add_rules, drop_rule
 from whence.lang.types import Tuple
 from whence.plan import Plan, compile_counting, compile_plan, compile_recomputation
-from whence.plan.record import record_derivations
+from whence.plan.record import Recording, record_derivations, refuse_unrecordable
 from whence.reference import Limits
 from whence.view import View
 
@@ -120,7 +122,7 @@ class Session:
     """Keeps the views of a program exact under updates. `facts` are there from the start.
 
     `wanted` names the relations to be seen, by default all: what they do not need is not derived. The derivations of the
-    relations in `record` are kept as relations too: `recordings` says where.
+    relations in `record` are kept as relations too, which can be looked at and change like any other: `recordings` says where.
 
     >>> from whence import load
     >>> session = Session(load("reach(x, y) :- link(x, y). reach(x, z) :- reach(x, y), link(y, z)."
@@ -151,32 +153,39 @@ class Session:
             raise ValueError(f"there is no relation {min(unknown)}; there are {', '.join(program.relations)}")
         self._recorded = frozenset(record)
         sizes = {name: len(rows) for name, rows in (facts or {}).items() if isinstance(rows, Sized)}
-        self.plan = self._compile(program, self._wanted, sizes)
+        self.plan, self.recordings = self._compile(program, self._wanted, sizes)
+        refuse_unrecordable(program, self.plan, self._recorded)
         self.program = program
         self.windows = Windows(program.relations)
         self._base = frozenset(program.base_relations)
+        self._limits, self._on_round = limits, on_round
         self._backend = LocalBackend(self.plan.program)
-        self._maintainer = Maintainer(
-            self.plan, self._backend, Guard(program, limits, on_round), STRATEGIES[strategy].native
-        )
+        self._maintainer = self._make_maintainer(self._backend, limits)
+        self._is_running = False
+        self._unfinished: tuple[_Rows, _Rows] | None = None  # what an epoch that failed was to take out and put in
         self.epoch = -1
         self.last_epoch: Work = _work(Stats())
         self._start(facts or {})
+
+    def _make_maintainer(
+        self, backend: LocalBackend, limits: Limits, stats: Stats | None = None
+    ) -> Maintainer[Ids, Lines, Ids]:
+        guard = Guard(self.program, limits, self._on_round)
+        return Maintainer(self.plan, backend, guard, STRATEGIES[self.strategy].native, stats)
 
     def _start(self, facts: Mapping[str, Iterable[Tuple]]) -> None:
         """The first epoch, without a look at what is there before it."""
         stats = self._maintainer.stats
         with stats.phase("collect"):
-            insertions = {name: list(dict.fromkeys(rows)) for name, rows in facts.items()}
-            for name, rows in insertions.items():
+            insertions: _Rows = {}
+            for name, rows in facts.items():
                 self._check_relation(name)
-                arity = self.program.relations[name].arity
-                for row in rows:
-                    if len(row) != arity:
-                        self._check(Update("+", name, row))
+                listed = list(rows)
+                check_rows(self.program.relations[name], listed, self.program.types)
+                insertions[name] = list(dict.fromkeys(listed))
             forgotten = [name for name in insertions if self.windows.forgets(name)]
             passing = [Update("+", name, row) for name in forgotten for row in insertions[name]]
-            for name, kept in self._collect(passing, None)[0].items():
+            for name, kept in self.windows.collect(passing, None).items():
                 insertions[name] = [row for row, stays in kept.items() if stays]
         self._maintainer.settle(self._maintainer.apply({}, insertions))
         self.epoch += 1
@@ -195,45 +204,91 @@ class Session:
         """One epoch: all updates at once, the last one for a tuple deciding. Gives the net changes of all relations.
 
         The clock moves to the latest time of the updates, or to `now`, and what expires by then is deleted in this epoch.
-        Raises ValueError for an update that does not fit; nothing is applied then.
+        Raises ValueError for an update that does not fit. Whatever is raised, nothing is applied then.
         """
+        self._mend()
         stats = self._maintainer.stats
         before = stats.copy()
         with stats.phase("collect"):
-            wanted, count = self._collect(updates, now)
-            removals, insertions = self._effective(wanted)
-        effective = sum(len(rows) for side in (removals, insertions) for rows in side.values())
-        changes = self._maintainer.apply(removals, insertions)
+            listed = self._checked(updates, now)
+        with self._all_or_nothing():
+            with stats.phase("collect"):
+                removals, insertions = self._collect(listed, now)
+            effective = sum(len(rows) for side in (removals, insertions) for rows in side.values())
+            result = self._finish(
+                self._maintainer.apply(removals, insertions), before, max(0, len(listed) - effective), self._shows
+            )
         self.epoch += 1
-        return self._finish(changes, before, max(0, count - effective))
+        return result
 
     def trial(self, updates: Iterable[Update | tuple[str, str, Tuple]], now: float | None = None) -> Changes:
         """What `apply` would change. The session stays as it is: the epoch is taken back, windows and clock included."""
+        self._mend()
         before = self._maintainer.stats.copy()
-        windows = deepcopy(self.windows)
-        try:
-            wanted, _ = self._collect(updates, now)
-        finally:
-            self.windows = windows
-        removals, insertions = self._effective(wanted)
-        changes = self._finish(self._maintainer.apply(removals, insertions), before, 0)
-        self._maintainer.settle(self._maintainer.apply(insertions, removals))
+        listed = self._checked(updates, now)
+        with self._all_or_nothing():
+            removals, insertions = self._collect(listed, now)
+            changes = self._finish(self._maintainer.apply(removals, insertions), before, 0, self._shows)
+            self._maintainer.settle(self._maintainer.apply(insertions, removals))
+            self.windows.undo()
         return changes
 
-    def _effective(self, wanted: Mapping[str, dict[Tuple, bool]]) -> tuple[_Rows, _Rows]:
-        """What is to be taken out and is there from outside, and what is to be put in and is not."""
+    @contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        """An epoch. If it fails, the session is what it was before: the next to look at it has that evaluated again."""
+        self.windows.begin()
+        self._unfinished = {}, {}
+        with self._running():
+            yield
+        self._unfinished = None
+
+    @contextmanager
+    def _running(self) -> Iterator[None]:
+        self._is_running = True
+        try:
+            yield
+        finally:
+            self._is_running = False
+
+    def _mend(self) -> None:
+        """Evaluates the views anew if an epoch failed halfway. That took no limit to reach before, so it takes none now."""
+        if self._is_running:
+            raise RuntimeError("an epoch is under way: the session can be looked at when it is over")
+        if self._unfinished is None:
+            return
+        removals, insertions = self._unfinished
+        base = self._base_tuples()
+        for name, rows in removals.items():
+            base[name].update(rows)
+        for name, rows in insertions.items():
+            base[name].difference_update(rows)
+        backend = LocalBackend(self.plan.program)
+        backend.enumerated, backend.warned = self._backend.enumerated, self._backend.warned
+        maintainer = self._make_maintainer(backend, Limits(), self._maintainer.stats)
+        maintainer.evaluator.solver.counters = self._maintainer.evaluator.solver.counters
+        with self._running():
+            maintainer.settle(maintainer.apply({}, {name: list(rows) for name, rows in base.items()}))
+        maintainer.limit(self._limits)
+        self.windows.undo()
+        self._backend, self._maintainer, self._unfinished = backend, maintainer, None
+
+    def _collect(self, updates: Iterable[Update], now: float | None) -> tuple[_Rows, _Rows]:
+        """What is to be taken out and is there from outside, and what is to be put in and is not; what expires, too."""
         removals: _Rows = {}
         insertions: _Rows = {}
-        for name, rows in wanted.items():
-            present = self._maintainer.is_external(name, self._backend.encode(name, list(rows)))
+        for name, rows in self.windows.collect(updates, now).items():
+            present = self._maintainer.is_external(name, rows)
             removals[name] = [row for row, there in zip(rows, present, strict=True) if there and not rows[row]]
             insertions[name] = [row for row, there in zip(rows, present, strict=True) if not there and rows[row]]
+        self._unfinished = removals, insertions
         return removals, insertions
 
-    def _finish(self, changes: Mapping[str, Delta[Ids]], before: Stats, ignored: int) -> Changes:
+    def _finish(
+        self, changes: Mapping[str, Delta[Ids]], before: Stats, ignored: int, shows: Callable[[str], bool]
+    ) -> Changes:
         """Ends an epoch: its changes as tuples, and what it cost."""
         with self._maintainer.stats.phase("decode"):
-            shown = {name: delta for name, delta in changes.items() if self._shows(name)}
+            shown = {name: delta for name, delta in changes.items() if shows(name)}
             inserted = {name: self._backend.decode(name, delta.added) for name, delta in shown.items()}
             deleted = {name: self._backend.decode(name, delta.gone) for name, delta in shown.items()}
         self._maintainer.settle(changes)
@@ -244,22 +299,20 @@ class Session:
             ignored,
         )
 
-    def _collect(
-        self, updates: Iterable[Update | tuple[str, str, Tuple]], now: float | None
-    ) -> tuple[dict[str, dict[Tuple, bool]], int]:
-        """For each tuple spoken of, whether it is to be there after the epoch; and the number of updates."""
+    def _checked(self, updates: Iterable[Update | tuple[str, str, Tuple]], now: float | None) -> list[Update]:
         listed = [update if isinstance(update, Update) else Update(*update) for update in updates]
-        for update in listed:
-            self._check(update)
-        return self.windows.collect(listed, now), len(listed)
-
-    def _check(self, update: Update) -> None:
-        self._check_relation(update.relation)
-        relation = self.program.relations[update.relation]
-        if update.op not in ("+", "-"):
-            raise ValueError(f"{update.op} is no operation: + inserts, - deletes")
-        if len(update.tuple) != relation.arity:
-            raise ValueError(f"{relation.name} has {relation.arity} columns, not {len(update.tuple)}")
+        rows: _Rows = {}
+        _check_time(now)
+        for op, name, row, time in listed:
+            if name not in rows:
+                self._check_relation(name)
+            if op not in ("+", "-"):
+                raise ValueError(f"{op} is no operation: + inserts, - deletes")
+            _check_time(time)
+            rows.setdefault(name, []).append(row)
+        for name, each in rows.items():
+            check_rows(self.program.relations[name], each, self.program.types)
+        return listed
 
     def _check_relation(self, name: str) -> None:
         if name not in self.program.relations:
@@ -290,6 +343,7 @@ class Session:
 
     def _revise(self, program: Program) -> Changes:
         """Only derivations of rules that come or go are looked at, where relations depend on each other as before."""
+        self._mend()
         for name, relation in program.relations.items():
             before = self.program.relations.get(name)
             if before is not None:
@@ -301,26 +355,31 @@ class Session:
             wanted |= outputs - self.program.relations.keys()
             kept = wanted & program.relations.keys() | base.difference(program.base_relations)
         sizes = {name: len(table) for name, table in self._backend.tables.items()}
-        plan = self._compile(program, kept, sizes)
+        plan, recordings = self._compile(program, kept, sizes)
         stats = self._maintainer.stats.copy()
-        changes = revise(self._maintainer, plan)
-        self.program, self.plan, self._wanted = program, plan, wanted
+        with self._all_or_nothing():
+            changes = revise(self._maintainer, plan)
+            result = self._finish(changes, stats, 0, lambda name: _is_shown(name, wanted, recordings))
+        self.program, self.plan, self._wanted, self.recordings = program, plan, wanted, recordings
         self._base = base.union(program.base_relations)
         self.windows.extend(program.relations)
         self.epoch += 1
-        result = self._finish(changes, stats, 0)
         self._backend.forget(name for name in tuple(self._backend.tables) if name not in plan.program.relations)
         return result
 
-    def _compile(self, program: Program, wanted: frozenset[str] | None, sizes: Mapping[str, int]) -> Plan:
+    def _compile(
+        self, program: Program, wanted: frozenset[str] | None, sizes: Mapping[str, int]
+    ) -> tuple[Plan, Mapping[str, Recording]]:
         planned, recordings = record_derivations(program, self._recorded)
+        if wanted is not None:
+            wanted |= {each.relation for each in recordings.values()}
         plan = STRATEGIES[self.strategy].compile(planned, wanted, sizes)
-        _refuse_unrecordable(plan, self._recorded)
-        self.recordings = recordings
-        return plan
+        refuse_unrecordable(program, plan, {each.rule.head.relation for each in recordings.values()})
+        return plan, recordings
 
     def stats(self) -> SessionStats:
         """What has been done since the session began, and what the tables take. `last_epoch` has the work of one epoch."""
+        self._mend()
         return {
             **_work(self._maintainer.stats),
             "epochs": self.epoch + 1,
@@ -329,40 +388,61 @@ class Session:
 
     def relation(self, name: str) -> View:
         """The tuples of a relation, in no particular order: to iterate over, or as an Arrow table or a pandas DataFrame."""
-        if name not in self.program.relations:
-            raise ValueError(f"there is no relation {name}; there are {', '.join(self.program.relations)}")
+        known = {**self.program.relations, **self.tables}
+        if name not in known:
+            raise ValueError(f"there is no relation {name}; there are {', '.join(known)}")
         if not self._shows(name):
             raise ValueError(f"{name} is not among the relations that the session shows")
-        return View(self.program.relations[name], self.program.types, self._backend)
+        return View(known[name], self.program.types, lambda: self.backend)
+
+    @property
+    def tables(self) -> Mapping[str, Relation]:
+        """The relations of recorded derivations."""
+        return {each.relation: self.plan.program.relations[each.relation] for each in self.recordings.values()}
 
     def _shows(self, name: str) -> bool:
-        """Helper relations, whose names hold a `!`, are never shown."""
-        return "!" not in name if self._wanted is None else name in self._wanted
+        return _is_shown(name, self._wanted, self.recordings)
 
     @property
     def backend(self) -> LocalBackend:
         """The tables, for those who look up more than whole relations. Only `apply` changes them."""
+        self._mend()
         return self._backend
 
     def ranking(self, relation: str) -> Ranking:
         """What the ranks of a relation's rows tell."""
+        self._mend()
         stratum = self._maintainer.support_of(relation)
         if stratum is None:
             return Ranking.NONE
-        # A recorded firing takes a round of its own.
-        is_exact = stratum.ranked_epochs <= 1 and not self.recordings
+        # Where groups are part of the recursion, rows that groups are made of may have been held back.
+        is_exact = stratum.ranked_epochs <= 1 and not any(spec.recursive for spec in stratum.plan.aggregates)
         return Ranking.EXACT if is_exact else Ranking.WELL_FOUNDED
 
     def base(self) -> dict[str, set[Tuple]]:
         """The tuples that were put into base relations from outside."""
-        tables = {name: self._backend.table(name) for name in self._base}
+        self._mend()
+        return self._base_tuples()
+
+    def _base_tuples(self) -> dict[str, set[Tuple]]:
         return {
-            name: set(self._backend.decode(name, table.with_flags(table.ids(), on=EXTERNAL)))
-            for name, table in tables.items()
+            name: set(self._backend.decode_keys(name, self._maintainer.external(name))) for name in sorted(self._base)
         }
 
     def views(self) -> dict[str, set[Tuple]]:
         return {name: set(self.relation(name)) for name in self.program.relations if self._shows(name)}
+
+
+def _is_shown(name: str, wanted: frozenset[str] | None, recordings: Mapping[str, Recording]) -> bool:
+    """Helper relations, whose names hold a `!`, are not shown, but for those of recorded derivations."""
+    if any(name == each.relation for each in recordings.values()):
+        return True
+    return "!" not in name if wanted is None else name in wanted
+
+
+def _check_time(time: object) -> None:
+    if time is not None and not (isinstance(time, Real) and isfinite(float(time))):
+        raise ValueError(f"{time!r} is no time: a finite number is")
 
 
 def _refuse_redeclared(before: Relation, after: Relation) -> None:
@@ -373,13 +453,6 @@ def _refuse_redeclared(before: Relation, after: Relation) -> None:
             )
     if (before.window, before.lifetime) != (after.window, after.lifetime):
         raise ValueError(f"{before.name} has tuples already: its .window and .lifetime stay as they are")
-
-
-def _refuse_unrecordable(plan: Plan, record: Collection[str]) -> None:
-    for stratum in plan.strata:
-        for name in set(record) & set(stratum.relations):
-            if not stratum.native:
-                raise ValueError(f"derivations of {name} cannot be recorded: {stratum.why_not_native}")
 
 
 def evaluate(

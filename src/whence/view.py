@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -30,11 +30,15 @@ class View:
     ['name', 'cm']
     """
 
-    def __init__(self, relation: Relation, types: Types, backend: LocalBackend) -> None:
+    def __init__(self, relation: Relation, types: Types, backend: Callable[[], LocalBackend]) -> None:
         self.name = relation.name
         self.fields = relation.fields
         self._types = types
-        self._backend = backend
+        self._current = backend
+
+    @property
+    def _backend(self) -> LocalBackend:
+        return self._current()
 
     def __repr__(self) -> str:
         columns = ", ".join(f"{field.name}:{field.type}" for field in self.fields)

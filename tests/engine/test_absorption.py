@@ -36,7 +36,7 @@ def stratum_of(session: Session, relation: str) -> AbsorptionStratum:  # type: i
 def formulas(session: Session, relation: str) -> dict[str, str]:
     """`p1p2 p4` for p1 and p2 together, or p4."""
     shown = {}
-    for row in session.relation(relation):
+    for row in session._backend.decode(relation, session._backend.table(relation).ids()):
         witnesses = stratum_of(session, relation).witnesses(relation, row)
         words = sorted("".join(sorted(NAMES[each.tuple] for each in witness)) for witness in witnesses)  # type: ignore[attr-defined, index]
         shown["".join(row)] = " ".join(sorted(words, key=lambda word: (len(word), word)))  # type: ignore[arg-type]

@@ -9,11 +9,13 @@ import signal
 from pathlib import Path
 
 import pytest
-from tests.faults.victims import run
+from tests.faults.victims import run, run_in_parts
 from tests.faults.workload import write_workload
 
 from whence import load_file, reference
 from whence.lang.types import Tuple
+from whence.pipeline.parts.open import read_state
+from whence.pipeline.parts.store import PartedStore
 from whence.pipeline.store import Store
 
 LONG = "WHENCE_LONG" in os.environ
@@ -21,7 +23,7 @@ LONG = "WHENCE_LONG" in os.environ
 
 def results(folder: Path) -> tuple[bytes, bytes, dict[str, set[Tuple]]]:
     """The changes, the dead letters, and the views as the state has them after the last epoch."""
-    store = Store.read(folder / "state")
+    store = read_state(folder / "state")
     views = {name: store.view_at(name, store.last_epoch) for name in store.outputs}
     letters = folder / "program.dead.jsonl"
     return (folder / "changes.jsonl").read_bytes(), letters.read_bytes() if letters.exists() else b"", views
@@ -92,6 +94,43 @@ def test_kills_of_a_run_on_spark(tmp_path: Path) -> None:
             write_workload(tmp_path / "killed", 200, seed=6)
     assert run(tmp_path / "killed", *options, on_spark=True)[0] == 0
     assert results(tmp_path / "killed") == expected
+
+
+def test_a_kill_at_every_instant_of_a_short_run_in_parts(tmp_path: Path) -> None:
+    """In the driver's work and in that of tasks, at every seventieth instant, unless there is time."""
+    write_workload(tmp_path / "whole", 8, seed=5)
+    changes, _, views = uninterrupted(tmp_path / "whole")
+    code, instants = run_in_parts(_fresh(tmp_path / "counted"))
+    assert (code, results(tmp_path / "counted")[0::2]) == (0, (changes, views))
+    assert instants > 200
+    for at in range(1, instants + 1, 1 if LONG else 70):
+        folder = _fresh(tmp_path / f"killed{at}")
+        assert run_in_parts(folder, kill_at=at, halve=bool(at % 2))[0] == -signal.SIGKILL
+        assert run_in_parts(folder)[0] == 0, at
+        assert results(folder)[0::2] == (changes, views), at
+
+
+def test_kills_of_a_run_in_parts_on_spark(tmp_path: Path) -> None:
+    """One kill, or 20 if there is time: of the driver, and with it of Java and of the workers that have the state."""
+    options = ("--snapshot-every", "15", "--retain", "40")
+    write_workload(tmp_path / "whole", 60, seed=6)
+    expected = uninterrupted(tmp_path / "whole", *options)
+    write_workload(tmp_path / "killed", 60, seed=6)
+    options = (*options, "--partitions", "2")
+    source = random.Random(6)
+    kills = 0
+    while kills < (20 if LONG else 1):
+        at = source.randrange(40, 80)
+        code, _ = run(tmp_path / "killed", *options, kill_at=at, halve=source.random() < 0.5, on_spark=True)
+        assert code in (0, -signal.SIGKILL)
+        kills += code != 0
+        if code == 0:
+            assert results(tmp_path / "killed") == expected
+            shutil.rmtree(tmp_path / "killed")
+            write_workload(tmp_path / "killed", 60, seed=6)
+    assert run(tmp_path / "killed", *options, on_spark=True)[0] == 0
+    assert results(tmp_path / "killed") == expected
+    assert isinstance(read_state(tmp_path / "killed" / "state"), PartedStore)
 
 
 def _fresh(folder: Path) -> Path:

@@ -1,4 +1,4 @@
-"""Runs of `whence run` in processes of their own that kill themselves at a chosen instant.
+"""Runs in processes of their own that kill themselves at a chosen instant: of `whence run`, and of state in parts.
 
 An instant is a call that makes something of the state durable or visible: a sync, a rename, a link, a removal, a new folder.
 Right before a sync a new file may also be cut in half, as if the process had died while writing it.
@@ -14,9 +14,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from whence import load_file
 from whence.cli import app
+from whence.io.updates import Schema
 from whence.pipeline import spool
+from whence.pipeline.epochs import EpochCutter
 from whence.pipeline.files import PARTIAL
+from whence.pipeline.lines import Lines
+from whence.pipeline.parts.keeper import PartedKeeper
+from whence.pipeline.parts.open import in_parts, open_state
+from whence.pipeline.parts.worker import Done, Order
+from whence.pipeline.records import cut_epochs
+from whence.pipeline.sinks.json_lines import JsonLinesSink
 
 _PRELOADED = ["tests.faults.warm", "tests.faults.victims"]
 _processes = multiprocessing.get_context("forkserver")
@@ -27,9 +36,18 @@ def run(
     folder: Path, *options: str, kill_at: int | None = None, halve: bool = False, on_spark: bool = False
 ) -> tuple[int, int]:
     """The exit code, which is negative for a signal, and how many instants there were."""
-    counted = _processes.Value("i", 0)
     way = ("--master", "local[2]") if on_spark else ("--no-spark",)
-    process = _processes.Process(target=_run, args=(str(folder), (*way, *options), kill_at, halve, counted))
+    return _until_the_end(_run, str(folder), (*way, *options), kill_at, halve)
+
+
+def run_in_parts(folder: Path, *, kill_at: int | None = None, halve: bool = False) -> tuple[int, int]:
+    """The same of a state in three parts, whose tasks run in the process too, one after the other."""
+    return _until_the_end(_run_in_parts, str(folder), kill_at, halve)
+
+
+def _until_the_end(target: Callable[..., None], *args: object) -> tuple[int, int]:
+    counted = _processes.Value("i", 0)
+    process = _processes.Process(target=target, args=(*args, counted))
     process.start()
     process.join(300)
     assert process.exitcode is not None, "it hangs"
@@ -38,7 +56,32 @@ def run(
 
 def _run(folder: str, options: tuple[str, ...], kill_at: int | None, halve: bool, counted: Any) -> None:
     os.chdir(folder)
+    _arm(kill_at, halve, counted)
+    # More and smaller files for Spark, so that there are many micro-batches to be killed in.
+    spool._LARGE, spool._AHEAD = 1000, 2
+    arguments = ["run", "program.dl", "--state", "state", "--changes", "changes.jsonl", "--quiet"]
+    app([*arguments, "--updates", "updates.jsonl", *options])
 
+
+def _run_in_parts(folder: str, kill_at: int | None, halve: bool, counted: Any) -> None:
+    os.chdir(folder)
+    _arm(kill_at, halve, counted)
+    program = load_file(Path("program.dl"))
+    store = in_parts(open_state(Path("state"), program), 3, lambda *_: None)
+
+    def in_turn(order: Order) -> list[Done]:
+        return [done for index in range(order.tasks) for done in order(index)]
+
+    sinks = [JsonLinesSink("changes.jsonl", program)]
+    keeper = PartedKeeper(store, in_turn, tasks=2, sinks=sinks, snapshot_every=3, retain=2)
+    lines = Lines(Path("updates.jsonl"), keeper.source)
+    cutter = EpochCutter(lines.place, was_cut=bool(keeper.source.get("cut")))
+    for epoch in cut_epochs(lines.numbered(), cutter, Schema.of(program), lambda _: None):
+        keeper.apply([epoch])
+    keeper.close()
+
+
+def _arm(kill_at: int | None, halve: bool, counted: Any) -> None:
     def instant() -> None:
         counted.value += 1
         if counted.value == kill_at:
@@ -63,8 +106,3 @@ def _run(folder: str, options: tuple[str, ...], kill_at: int | None, halve: bool
     shutil.rmtree = before(shutil.rmtree)  # type: ignore[assignment]
     for name in ("replace", "unlink", "mkdir"):
         setattr(Path, name, before(getattr(Path, name)))
-
-    # More and smaller files for Spark, so that there are many micro-batches to be killed in.
-    spool._LARGE, spool._AHEAD = 1000, 2
-    arguments = ["run", "program.dl", "--state", "state", "--changes", "changes.jsonl", "--quiet"]
-    app([*arguments, "--updates", "updates.jsonl", *options])

@@ -95,3 +95,11 @@ def test_a_whole_number_that_no_float_can_hold_is_reported(refusal: Refusal) -> 
     assert refusal(content, "x: float", IO="jsonfile", file="r.json") == (
         f"r.json: row 2: x: '{'9' * 59}…' is out of range for a float\n  hint: r has the columns x: float"
     )
+
+
+def test_nan_is_no_value_and_there_is_one_zero(read: Read, refusal: Refusal) -> None:
+    assert refusal("[[NaN]]", "x: float", IO="jsonfile", file="r.json").startswith(
+        "r.json: row 1: x: nan is no value\n"
+    )
+    ((zero,),) = read("[[-0.0]]", "x: float", IO="jsonfile", file="r.json")
+    assert str(zero) == "0.0"

@@ -171,6 +171,12 @@ NUMBER_HINT = "columns of type number hold whole numbers from -92233720368547758
             "r.facts:2: column 1 (x: float): '1,5' is not a float\n  hint: a float is written 4, 0.5 or 1e-3",
         ),
         (
+            "1\nNaN\n",
+            "x: float",
+            {},
+            "r.facts:2: column 1 (x: float): 'NaN' is not a float\n  hint: a float is written 4, 0.5 or 1e-3",
+        ),
+        (
             "nil\n[1]\n",
             "x: Pair",
             {},

@@ -24,13 +24,13 @@ from pyspark.sql.streaming.listener import (
 
 from whence import Changes, Update, load, reference
 from whence.lang.types import Tuple
+from whence.pipeline.failures import BatchFailed
 from whence.pipeline.files import StateError
 from whence.pipeline.frames import BadInput
 from whence.pipeline.sinks import CallbackSink
 from whence.pipeline.sinks.json_lines import JsonLinesSink
 from whence.pipeline.sinks.parquet import ParquetSink
 from whence.pipeline.store import Store
-from whence.pipeline.streaming import BatchFailed
 from whence.spark import Maintenance, maintain
 
 REACH = load("""

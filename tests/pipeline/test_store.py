@@ -14,10 +14,11 @@ from whence import Changes, Program, Update, load, reference
 from whence.lang.types import Tuple, Variant
 from whence.pipeline.epochs import Epoch
 from whence.pipeline.files import Damaged, StateError
+from whence.pipeline.folder import StateWarning
 from whence.pipeline.keeper import Keeper
 from whence.pipeline.sinks import CallbackSink
 from whence.pipeline.sinks.json_lines import JsonLinesSink
-from whence.pipeline.store import StateWarning, Store
+from whence.pipeline.store import Store
 
 WORK = load(PROGRAM)
 NUMBERS = load(".decl n(x: number) .input n .decl m(x: number) m(x + 1) :- n(x). .output m")

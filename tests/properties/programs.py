@@ -1,19 +1,24 @@
 """Random programs with random epochs, for engines to agree on.
 
 Each derived relation has a level. A rule reads relations up to the level of its head and negates or aggregates relations below
-it, so that every program is stratified; relations of one level may depend on each other in any way. Fixed shapes stand beside
+it, so that every program is stratified; relations of one level may depend on each other in any way. Only relations that have
+rules are read, and the first rule of each reads what lies below, so that most views are not empty. Fixed shapes stand beside
 these rules and share their relations: recursion through aggregates, aggregates asked for by a recursion, nested aggregates,
-records, branches, lists and ranges. Values are small numbers, so that joins meet.
+records, branches, lists, ranges, strings and all else that the rules do not draw. Values are few, and the first epoch fills a
+good part of the base relations, so that joins meet.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import product
 
 from hypothesis import assume
 from hypothesis import strategies as st
 
 from whence import Program, ProgramError, Update, load
+from whence.lang.program import Atom
+from whence.lang.tree import walk
 from whence.lang.types import Tuple
 
 BASE = {"e": 2, "f": 1, "g": 3, "w": 3}
@@ -23,7 +28,8 @@ VARIABLES = ("x", "y", "z", "u")
 DECLARATIONS = "".join(
     f".decl {name}({', '.join(f'c{at}:number' for at in range(arity))})\n" for name, arity in ARITY.items()
 ) + "".join(f".input {name}\n" for name in BASE)
-VALUE = st.integers(0, 4)
+DOMAIN = 4
+VALUE = st.integers(0, DOMAIN - 1)
 COMPARISON = st.sampled_from(("<", "<=", "!=", "=", ">"))
 
 # Rules that come together. BINARY, UNARY and TERNARY stand for relations that they read, OUT for one that reads them.
@@ -85,20 +91,81 @@ SHAPES = {
     "equivalence": (
         ".decl same(x:number, y:number) eqrel\nsame(x, y) :- BINARY(x, y), UNARY(x).\nOUT(x, y) :- same(x, y), x < y."
     ),
+    "equivalence inside a recursion": (
+        ".decl alike(x:number, y:number) eqrel\nalike(x, y) :- step(x, y), UNARY(x).\n"
+        "step(x, y) :- BINARY(x, y).\nstep(x, y) :- alike(x, z), TERNARY(z, y, _).\nOUT(x, y) :- alike(x, y)."
+    ),
+    "subsumption": (
+        ".decl cost(x:number, y:number, c:number)\ncost(x, y, c) :- TERNARY(x, y, c).\n"
+        "cost(x, z, c + d) :- cost(x, y, c), TERNARY(y, z, d), c < 12.\n"
+        "cost(x, y, c) <= cost(x, y, d) :- d < c.\nOUT(x, c) :- cost(x, _, c)."
+    ),
+    "several dominations": (
+        "best(x, y, c) :- TERNARY(x, y, c).\nbest(x, y, c) <= best(x, y, d) :- d > c.\n"
+        "best(x, y, _) <= best(z, y, _) :- z < x, UNARY(z).\nOUT(x, y) :- best(x, y, _), !BINARY(x, y)."
+    ),
+    "choice": (
+        ".decl pick(x:number, y:number) choice-domain x, y\npick(x, y) :- BINARY(x, y).\nOUT(x, y) :- pick(x, y), !UNARY(x)."
+    ),
+    "choice inside a recursion": (
+        ".decl tree1(x:number, y:number) choice-domain y\ntree1(0, 0) :- UNARY(0).\n"
+        "tree1(x, y) :- tree1(_, x), BINARY(x, y), y != 0.\nOUT(x, y) :- tree1(x, y)."
+    ),
+    "stages": (
+        "wave(x, 0) :- UNARY(x).\nwave(y, s + 1) :- wave(x, s), BINARY(x, y), s < 5, !wet(y, s).\n"
+        "wet(x, s) :- wave(x, s).\nwet(x, s + 1) :- wet(x, s), s < 5.\nOUT(x, s) :- wave(x, s)."
+    ),
+    "strings": (
+        'word(cat("n", to_string(x)), y) :- BINARY(x, y).\n'
+        'word(w, y) :- word(v, x), BINARY(x, y), w = cat(v, "+"), strlen(w) < 5.\n'
+        'OUT(strlen(w), x) :- word(w, x), match("n[0-2].*", w), w > "n1".\n'
+        "OUT(x, to_number(t)) :- w = max v : { word(v, x) }, UNARY(x), t = substr(w, 1, 1).\n"
+        'OUT(x, y) :- word(v, x), word(w, y), v < w, !contains("+", w).'
+    ),
+    "several heads": (
+        "OUT(x, y), turned(y, x) :- BINARY(x, y), (UNARY(x) ; x < y, !UNARY(y)).\nOUT(y, x) :- turned(x, y), TERNARY(x, y, _)."
+    ),
+    "negated alternatives": "OUT(x, y) :- UNARY(x), UNARY(y), !(BINARY(x, y) ; BINARY(y, _), TERNARY(y, _, x)), x <= y.",
+    "no columns": (
+        ".decl any()\n.decl none()\nany() :- BINARY(x, x).\nnone() :- !any().\n"
+        "OUT(x, 1) :- UNARY(x), any().\nOUT(x, 2) :- UNARY(x), none()."
+    ),
+    "floats": (
+        "half(x, to_float(y) / 2.0) :- BINARY(x, y).\nOUT(x, to_number(m)) :- UNARY(x), m = mean h : { half(x, h) }.\n"
+        "OUT(x, 9) :- s = sum h : { half(_, h) }, UNARY(x), s > to_float(x) * 1.5."
+    ),
+    "arithmetic": (
+        "OUT(x, 6 / y) :- BINARY(x, y).\nOUT(x % 3, (x - y) band 7) :- BINARY(x, y), x * y != 4.\n"
+        "OUT(to_number(u), x) :- UNARY(x), u = itou(x) bshl 1u, u < 5u.\n"
+        "OUT(x, y) :- BINARY(x, x + 1), UNARY(y), y = max(x, 2) - 1."
+    ),
+    "witnesses": (
+        "OUT(x, m) :- m = max y : { BINARY(x, y) }.\n"
+        "OUT(y, n) :- UNARY(y), n = count : { BINARY(y, z), !UNARY(z) ; TERNARY(y, z, y) }."
+    ),
+    "terms": (
+        "made($pair(x, y), x) :- BINARY(x, y).\nmade($more(t, z), z) :- made(t, x), BINARY(x, z), t = $pair(_, _).\n"
+        "OUT(x, n) :- UNARY(x), n = count : { made(_, x) }.\nOUT(y, z) :- made($more($pair(_, y), z), _)."
+    ),
+    "largest of records": (
+        ".type Mark = [v:number, w:number]\n.decl mark(x:number, m:Mark)\nmark(x, [c, y]) :- TERNARY(x, y, c).\n"
+        "mark(x, nil) :- UNARY(x).\nOUT(x, y) :- mark(x, [c, y]), c = max d : { mark(x, [d, _]) }.\n"
+        "OUT(x, x) :- mark(x, nil), !mark(x, [_, x])."
+    ),
 }
 
 
 @dataclass(frozen=True)
 class Run:
     text: str
-    program: Program
+    program: Program = field(repr=False)
     epochs: tuple[tuple[Update, ...], ...]
 
 
 @st.composite
 def atoms(draw: st.DrawFn, names: tuple[str, ...]) -> str:
     name = draw(st.sampled_from(names))
-    term = st.one_of(*[st.sampled_from(VARIABLES)] * 4, VALUE.map(str), st.just("_"))
+    term = st.sampled_from((*VARIABLES * 4, "_", "0", "1"))
     return f"{name}({', '.join(draw(term) for _ in range(ARITY[name]))})"
 
 
@@ -108,16 +175,23 @@ def variables_in(literals: list[str]) -> list[str]:
 
 
 @st.composite
-def rules(draw: st.DrawFn, levels: dict[str, int] | None = None) -> str:
-    """A rule; without levels, one that may make a program wrong."""
-    head = draw(st.sampled_from(sorted(DERIVED)))
-    up_to = tuple(name for name in ARITY if levels is None or levels.get(name, -1) <= levels[head])
-    below = tuple(name for name in ARITY if levels is None or levels.get(name, -1) < levels[head])
+def rules(
+    draw: st.DrawFn, levels: dict[str, int] | None = None, head: str | None = None, *, is_first: bool = False
+) -> str:
+    """A rule; without levels, one that may make a program wrong. The first of a relation reads what lies below it."""
+    head = head or draw(st.sampled_from(sorted(DERIVED if levels is None else levels)))
+    names = [name for name in ARITY if levels is None or name in BASE or name in levels]
+    below = tuple(name for name in names if levels is None or levels.get(name, -1) < levels[head])
+    up_to = (
+        below if is_first else tuple(name for name in names if levels is None or levels.get(name, -1) <= levels[head])
+    )
     body = draw(st.lists(atoms(up_to), min_size=1, max_size=3))
     bound = variables_in(body)
     assume(bound)
     one = st.sampled_from(bound)
-    extra = draw(st.sampled_from(("none", "none", "negation", "negation", "comparison", "sum", "aggregate", "range")))
+    extra = draw(
+        st.sampled_from(("none", "none", "none", *["negation"] * 3, "comparison", "sum", "aggregate", "range"))
+    )
     if extra == "negation":
         body.append("!" + draw(atoms(below)).replace("u", draw(one)))
     elif extra == "comparison":
@@ -144,24 +218,28 @@ def shapes(draw: st.DrawFn, levels: dict[str, int]) -> str:
     out = draw(st.sampled_from([name for name in DERIVED if DERIVED[name] == 2]))
     text = SHAPES[draw(st.sampled_from(sorted(SHAPES)))].replace("OUT", out)
     for word, arity in (("BINARY", 2), ("UNARY", 1), ("TERNARY", 3)):
-        names = [name for name in ARITY if ARITY[name] == arity and levels.get(name, -1) < levels[out]]
+        names = [
+            name
+            for name in ARITY
+            if ARITY[name] == arity and levels.get(name, -1 if name in BASE else 9) < levels.get(out, 3)
+        ]
         text = text.replace(word, draw(st.sampled_from(names)))
     return text
 
 
 @st.composite
-def epochs(draw: st.DrawFn) -> tuple[tuple[Update, ...], ...]:
-    """Deletions are of tuples that are there, more often than not."""
-    present: set[tuple[str, Tuple]] = set()
-    result = []
+def epochs(draw: st.DrawFn, names: tuple[str, ...]) -> tuple[tuple[Update, ...], ...]:
+    """The first one fills the base relations. Deletions are of tuples that are there, more often than not."""
+    present = {(name, row) for name in names for row in draw(some_rows(BASE[name]))}
+    result = [tuple(Update("+", name, row) for name, row in sorted(present))]
     for _ in range(draw(st.integers(1, 6))):
         epoch = []
         for _ in range(draw(st.integers(1, 8))):
-            if present and draw(st.integers(0, 9)) < 4:
+            if present and draw(st.integers(0, 9)) < 5:
                 name, row = draw(st.sampled_from(sorted(present)))
                 op = "-"
             else:
-                op, name, row = draw(updates())
+                op, name, row = draw(updates(names))
             epoch.append(Update(op, name, row))
             (present.add if op == "+" else present.discard)((name, row))
         result.append(tuple(epoch))
@@ -169,15 +247,25 @@ def epochs(draw: st.DrawFn) -> tuple[tuple[Update, ...], ...]:
 
 
 @st.composite
-def updates(draw: st.DrawFn) -> tuple[str, str, Tuple]:
-    name = draw(st.sampled_from(sorted(BASE)))
+def some_rows(draw: st.DrawFn, arity: int) -> list[Tuple]:
+    """About half of all rows with one or two columns, and some with three."""
+    rows = list(product(range(DOMAIN), repeat=arity))
+    at_least = draw(st.sampled_from((0, 2, 3, 3))) * 2 ** (arity - 1)
+    return draw(st.lists(st.sampled_from(rows), min_size=at_least, max_size=3 * 2**arity, unique=True))
+
+
+@st.composite
+def updates(draw: st.DrawFn, names: tuple[str, ...] = tuple(BASE)) -> tuple[str, str, Tuple]:
+    name = draw(st.sampled_from(names))
     return draw(st.sampled_from("+++-")), name, tuple(draw(VALUE) for _ in range(BASE[name]))
 
 
 @st.composite
 def runs(draw: st.DrawFn) -> Run:
-    levels = {name: draw(st.integers(0, 2)) for name in DERIVED}
-    parts = draw(st.lists(rules(levels), min_size=1, max_size=5))
+    heads = draw(st.lists(st.sampled_from(sorted(DERIVED)), min_size=1, max_size=4, unique=True))
+    levels = {name: draw(st.integers(0, 2)) for name in heads}
+    parts = [draw(rules(levels, head, is_first=True)) for head in heads]
+    parts += draw(st.lists(rules(levels), max_size=4))
     if draw(st.booleans()):
         parts.append(draw(shapes(levels)))
     text = DECLARATIONS + "\n".join(parts) + "\n"
@@ -185,4 +273,5 @@ def runs(draw: st.DrawFn) -> Run:
         program = load(text)
     except ProgramError:
         assume(False)
-    return Run(text, program, draw(epochs()))
+    read = {part.relation for rule in program.rules for part in walk(rule.body) if isinstance(part, Atom)}
+    return Run(text, program, draw(epochs(tuple(name for name in BASE if name in read) or tuple(BASE))))

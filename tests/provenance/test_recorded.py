@@ -7,7 +7,7 @@ from hypothesis import given
 from tests.properties.programs import Run, runs
 from tests.provenance.sessions import SOME, derived_of, session_after
 
-from whence import Session, load
+from whence import Session, Update, load
 from whence.provenance.derive import Deriver
 from whence.provenance.graph import Fact
 from whence.provenance.proofs import smallest_proof
@@ -62,3 +62,27 @@ def test_what_cannot_be_recorded_is_refused_with_the_reason() -> None:
         Session(load(text), record=["q"])
     with pytest.raises(ValueError, match="no relation nobody"):
         Session(load(text), record=["nobody"])
+
+
+def test_tables_are_told_of_though_nobody_else_needs_the_relation() -> None:
+    text = ".decl e(x:number, y:number) .input e\np(x) :- e(x, _). side: q(x) :- e(_, x). .output p"
+    session = Session(load(text), facts={"e": [(1, 2)]}, wanted=["p"], record=["q"])
+    changes = session.apply([Update("+", "e", (3, 4))])
+    assert changes.inserted == {"p": [(3,)], "side.derivations": [(3, 4)]}
+    assert session.relation("side.derivations").arrow().column_names == ["any0", "x"]
+
+
+def test_a_rule_that_goes_takes_its_table_with_it() -> None:
+    text = ".decl e(x:number) .input e\none: p(x) :- e(x). .output p"
+    session = Session(load(text), facts={"e": [(1,)]}, record=["p"])
+    session.add_rule("two: p(x + 1) :- e(x).")
+    assert set(session.relation("two.derivations")) == {(1,)}
+    session.drop_rule("one")
+    assert session.recordings.keys() == {"two"}
+    assert set(session.relation("p")) == {(2,)}
+
+
+def test_names_of_tables_are_free() -> None:
+    text = ".decl e(x:number) .input e\n.comp C { .decl derivations(x:number) derivations(x) :- e(x). } .init one = C\n"
+    with pytest.raises(ValueError, match=r"one\.derivations is a relation already: give rule one another name"):
+        Session(load(text + "one: p(x) :- e(x)."), record=["p"])

@@ -61,7 +61,7 @@ def evaluate_in(
 ) -> tuple[Program, dict[str, set[Tuple]]]:
     """The program with a column for annotations in each relation, and its views with what is in there."""
     semiring = SEMIRINGS[name]
-    given = _annotations(semiring, program, facts, dict(_column(program, text) for text in annotate or ()))
+    given = _annotations(semiring, program, facts, dict(annotated_column(program, text) for text in annotate or ()))
 
     def annotation(relation: str, row: Tuple) -> Any:
         return given.get((relation, row))
@@ -70,12 +70,12 @@ def evaluate_in(
         views = evaluate_naively(program, facts, semiring, annotation)
     else:
         views = evaluate_annotated(program, facts, semiring, annotation, limits=limits, on_round=on_round)
-    relations = {each.name: _with_annotation(each) for each in program.relations.values()}
+    relations = {each.name: with_annotation(each) for each in program.relations.values()}
     shown = {each: {(*row, semiring.format(value)) for row, value in rows.items()} for each, rows in views.items()}
     return replace(program, relations=relations), shown
 
 
-def _column(program: Program, text: str) -> tuple[str, int]:
+def annotated_column(program: Program, text: str) -> tuple[str, int]:
     name, _, column = text.partition("=")
     if name not in program.base_relations:
         known = ", ".join(program.base_relations)
@@ -108,5 +108,5 @@ def _annotations(
     return found
 
 
-def _with_annotation(relation: Relation) -> Relation:
+def with_annotation(relation: Relation) -> Relation:
     return replace(relation, fields=(*relation.fields, Field("annotation", "symbol", SYMBOL)))

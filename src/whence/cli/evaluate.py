@@ -106,7 +106,18 @@ def evaluate(
         if backend == Backend.SPARK:
             from whence.cli.on_spark import evaluate_on_spark  # noqa: PLC0415 - brings Spark
 
-            evaluate_on_spark(loaded, facts, folder, master=master, mode=mode, form=form, limits=limits, quiet=quiet)
+            evaluate_on_spark(
+                loaded,
+                facts,
+                folder,
+                master=master,
+                mode=mode,
+                form=form,
+                limits=limits,
+                quiet=quiet,
+                semiring=semiring,
+                annotate=annotate or (),
+            )
             return
         with Progress(err, "reading", quiet=quiet) as progress:
             given = read_inputs(loaded, facts, progress)

@@ -4,8 +4,10 @@ import typer
 
 from whence.cli.evaluate import reported_errors, wanted_of
 from whence.cli.programs import FunctionsOption, ProgramArgument, load_program
+from whence.pipeline.folder import output_names
 from whence.plan import compile_plan
 from whence.plan.describe import describe_plan
+from whence.plan.partition import describe_partitioning
 
 
 def explain_plan(program: ProgramArgument, *, functions: FunctionsOption = None) -> None:
@@ -13,7 +15,10 @@ def explain_plan(program: ProgramArgument, *, functions: FunctionsOption = None)
 
     Strata come in the order they are evaluated. For each rule there is one plan for each literal that can change: the joins and
     tests that find what follows, with the indexes they use. $0, $1, … are the values of variables.
+
+    The end tells whether the state of a run can be kept in parts, and by which columns.
     """
     with reported_errors():
         loaded = load_program(program, functions)
         typer.echo(describe_plan(compile_plan(loaded, wanted_of(loaded))))
+        typer.echo("\n".join(describe_partitioning(loaded, output_names(loaded))))

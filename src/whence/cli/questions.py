@@ -18,6 +18,7 @@ from whence.cli.terminal import err, show
 from whence.lang.program import Program
 from whence.lang.types import Tuple
 from whence.pipeline.store import Store
+from whence.plan.record import RecordedProgram
 from whence.provenance.annotations import Annotations
 from whence.provenance.base import free_facts, parse_fact
 from whence.provenance.derive import CannotExplain
@@ -71,7 +72,8 @@ def read_program(path: Path, functions: Path | None, facts: Path) -> tuple[Progr
     with Progress(err, "reading", quiet=False) as progress:
         if path.is_dir():
             store = Store.read(path, load_functions(functions))
-            program, stated = free_facts(session.lasting(store.program))
+            written = store.program.plain if isinstance(store.program, RecordedProgram) else store.program
+            program, stated = free_facts(session.lasting(written))
             given = store.recover().base.rows
         else:
             program, stated = free_facts(session.lasting(load_program(path, functions)))

@@ -5,8 +5,8 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager, nullcontext
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
@@ -14,7 +14,7 @@ from io import BufferedIOBase
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Event
-from typing import Annotated, BinaryIO, NoReturn, cast
+from typing import TYPE_CHECKING, Annotated, BinaryIO, NoReturn, TypeVar, cast
 
 import typer
 
@@ -30,23 +30,39 @@ from whence.io import FactError
 from whence.io import updates as records
 from whence.lang.program import Program, Transfer
 from whence.lang.transfers import read_options
+from whence.lang.types import Tuple
 from whence.pipeline.epochs import EpochCutter, Position
+from whence.pipeline.files import StateError
+from whence.pipeline.folder import output_names
 from whence.pipeline.keeper import Keeper
 from whence.pipeline.lines import Lines, StreamLines
+from whence.pipeline.parts.keeping import Keeping
+from whence.pipeline.parts.open import RESIDENT_LIMIT, open_state
+from whence.pipeline.parts.store import PartedStore
 from whence.pipeline.records import Bury, cut_epochs
 from whence.pipeline.report import EpochReport
 from whence.pipeline.sinks import Sink
 from whence.pipeline.sinks.json_lines import JsonLines, JsonLinesSink
-from whence.pipeline.store import RETAIN, SNAPSHOT_EVERY, Store, output_names
+from whence.pipeline.store import RETAIN, SNAPSHOT_EVERY, Store
 from whence.plan import UnsuitableStrategy
+from whence.plan.record import with_derivations
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from whence.pipeline.parts.keeper import PartedKeeper
 
 STDOUT = Path("-")
+Facts = Mapping[str, Iterable[Tuple]]
+K = TypeVar("K", "Keeper", "Keeper | PartedKeeper")
 _FACTS_HELP = "Start from the files of .input that are here; without it, inputs start empty."
 
 
 def existing_file_or_folder(path: Path) -> Path:
     if path != STDIN and not path.exists():
         raise typer.BadParameter(f"there is no file {path}")
+    if path.suffix == ".gz":
+        raise typer.BadParameter(f"{path} is compressed: write gunzip -c {path} | whence run … --updates -")
     return path
 
 
@@ -90,10 +106,21 @@ def run(
     retain: Annotated[int, typer.Option(min=0, metavar="N", help="Keep the views of the last N epochs.")] = RETAIN,
     strict: Annotated[bool, typer.Option("--strict", help="Stop at a record that cannot be applied.")] = False,
     strategy: Annotated[Strategy, typer.Option(help="How views are maintained.")] = Strategy.SUPPORT,
+    record: Annotated[
+        list[str] | None,
+        typer.Option(metavar="RELATION", help="Make the derivations of a relation outputs too, a table for each rule."),
+    ] = None,
     functions: FunctionsOption = None,
     master: Annotated[
         str | None, typer.Option(metavar="URL", help="Spark's master, such as local[4]; all cores if not given.")
     ] = None,
+    partitions: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Keep the state in N parts, in the memory of Spark's workers."),
+    ] = None,
+    resident_limit: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Keep a state of more rows in parts, if it can be.")
+    ] = RESIDENT_LIMIT,
     no_spark: Annotated[bool, typer.Option("--no-spark", help="Run in this process, without Spark.")] = False,
     max_tuples: Annotated[int, typer.Option(min=1, metavar="N", help="Stop when there are more tuples.")] = 10_000_000,
     timeout: Annotated[
@@ -116,6 +143,9 @@ def run(
     _refuse_clashes({"PROGRAM": program, "--updates": updates}, {"--changes": changes, "--dead-letters": letters_path})
     if follow and updates == STDIN:
         raise typer.BadParameter("the standard input is read until it ends anyway", param_hint="--follow")
+    if partitions is not None and (state is None or no_spark):
+        reason = "parts are in the memory of Spark's workers" if no_spark else "parts are kept in the folder of --state"
+        raise typer.BadParameter(reason, param_hint="--partitions")
     silent = quiet or as_json
     # Nothing moves on the terminal while changes are printed to it.
     still = silent or (changes == STDOUT and sys.stdout.isatty())
@@ -124,6 +154,11 @@ def run(
         if not silent:
             for warning in loaded.warnings:
                 show_diagnostic(err, warning, loaded.source)
+        if record:
+            try:
+                loaded = with_derivations(loaded, record)
+            except ValueError as error:
+                raise typer.BadParameter(str(error), param_hint="--record") from None
         with (
             Progress(err, "reading", quiet=still) as progress,
             _opened(state, loaded) as store,
@@ -140,37 +175,35 @@ def run(
                 totals.add(report)
                 progress.text = str(report)
 
-            started = time.perf_counter()
+            keeping = Keeping(
+                loaded,
+                wanted=output_names(loaded),
+                sinks=[sink],
+                strategy=strategy,
+                limits=reference.Limits(max_tuples=max_tuples, timeout=timeout),
+                snapshot_every=snapshot_every,
+                retain=retain,
+                partitions=partitions,
+                resident_limit=resident_limit,
+                on_epoch=tell,
+                on_choice=None if silent else lambda choice: show(err, str(choice)),
+            )
+            letters = records.DeadLetterFile(letters_path, resume=is_resumed, repeats=updates != STDIN)
+            bury = _refusing(updates) if strict else _burying(updates, letters)
+            opened = partial(_lines, updates, follow=follow, stopped=interrupt.is_set)
+            take = _Taking(loaded, keeping, opened, epoch_size, bury, totals)
+            keeper: Keeper | PartedKeeper
             try:
-                keeper = Keeper(
-                    loaded,
-                    wanted=output_names(loaded),
-                    store=store,
-                    sinks=[sink],
-                    facts=given,
-                    strategy=strategy,
-                    limits=reference.Limits(max_tuples=max_tuples, timeout=timeout),
-                    snapshot_every=snapshot_every,
-                    retain=retain,
-                    on_epoch=tell,
-                )
+                if no_spark:
+                    keeper = take.in_process(store, given)
+                else:
+                    if not silent:
+                        on_master = f" on {master}" if master else ""
+                        show(err, f"starting Spark{on_master}; --no-spark would run in this process")
+                    progress.text = "starting Spark"
+                    keeper = take.on_spark(store, given, master)
             except UnsuitableStrategy as error:
                 raise typer.BadParameter(str(error), param_hint="--strategy") from None
-            totals.start(0 if is_resumed else keeper.sizes.total(), time.perf_counter() - started)
-            letters = records.DeadLetterFile(letters_path, resume=is_resumed, repeats=updates != STDIN)
-            take = _Taking(
-                loaded, keeper, updates, epoch_size, _refusing(updates) if strict else _burying(updates, letters)
-            )
-            opened = partial(_lines, updates, follow=follow, stopped=interrupt.is_set)
-            if no_spark:
-                take.in_process(opened)
-            else:
-                if not silent:
-                    show(
-                        err, f"starting Spark{f' on {master}' if master else ''}; --no-spark would run in this process"
-                    )
-                progress.text = "starting Spark"
-                take.on_spark(opened, state, master)
     if not quiet:
         summary = json.dumps(summed_up(totals, keeper, letters)) if as_json else as_table(totals, keeper, letters)
         err.print(summary, soft_wrap=as_json)
@@ -178,34 +211,56 @@ def run(
 
 @dataclass(frozen=True)
 class _Taking:
-    """Lines taken through the keeper, one way or the other."""
+    """Lines taken through a keeper, one way or the other; the one that came to the end is given."""
 
     program: Program
-    keeper: Keeper
-    updates: Path
+    keeping: Keeping
+    opened: Callable[[Position], Lines]
     epoch_size: int | None
     bury: Bury
+    totals: Totals
 
-    def in_process(self, opened: Callable[[Position], Lines]) -> None:
-        lines = opened(self.keeper.source)
-        cutter = EpochCutter(lines.place, self.epoch_size, was_cut=bool(self.keeper.source.get("cut")))
+    def in_process(self, store: Store | PartedStore | None, facts: Facts | None) -> Keeper:
+        if isinstance(store, PartedStore):
+            problem = f"{store.folder} is in {store.parts} parts, which need Spark"
+            raise StateError([problem], hints=["leave out --no-spark"])
+        keeper = self._started(store, lambda: self.keeping.resident(store, facts))
+        lines = self.opened(keeper.source)
+        cutter = EpochCutter(lines.place, self.epoch_size, was_cut=bool(keeper.source.get("cut")))
         schema = records.Schema.of(self.program)
         for epoch in cut_epochs(lines.numbered(), cutter, schema, lambda letter: self.bury(letter, lines.place())):
-            self.keeper.apply([epoch])
-        self.keeper.close()
+            keeper.apply([epoch])
+        keeper.close()
+        return keeper
 
-    def on_spark(self, opened: Callable[[Position], Lines], state: Path | None, master: str | None) -> None:
+    def on_spark(
+        self, store: Store | PartedStore | None, facts: Facts | None, master: str | None
+    ) -> Keeper | PartedKeeper:
         # Nobody who runs in this process waits for it.
         from whence.backends.spark.session import running_spark  # noqa: PLC0415
         from whence.pipeline.spooled import SpooledRun  # noqa: PLC0415
 
-        with TemporaryDirectory(prefix="whence") if state is None else nullcontext(state) as folder:
-            run = SpooledRun(
-                self.keeper, Path(folder).resolve(), records.Schema.of(self.program), self.epoch_size, self.bury
-            )
-            lines = opened(run.begin())
-            with running_spark(master, Path(folder) / "spark.log") as spark:
-                run.run(lines, spark)
+        with ExitStack() as stack:
+            name = stack.enter_context(TemporaryDirectory(prefix="whence")) if store is None else store.folder
+            folder = Path(name).resolve()
+
+            def spark() -> SparkSession:
+                """There is one session, whoever asks first."""
+                return stack.enter_context(running_spark(master, folder / "spark.log"))
+
+            choice = self.keeping.choose(store, facts, spark)
+            if choice.parts is not None:
+                spark()
+            keeper = self._started(store, lambda: self.keeping.start(choice, store, facts, spark))
+            run = SpooledRun(self.keeping, keeper, folder, records.Schema.of(self.program), self.epoch_size, self.bury)
+            return run.run(self.opened(run.begin()), spark())
+
+    def _started(self, store: Store | PartedStore | None, start: Callable[[], K]) -> K:
+        is_resumed = store is not None and not store.is_new
+        started = time.perf_counter()
+        keeper = start()
+        self.totals.start(0 if is_resumed else keeper.sizes.total(), time.perf_counter() - started)
+        return keeper
 
 
 def _lines(updates: Path, begin: Position, *, follow: bool, stopped: Callable[[], bool]) -> Lines:
@@ -241,8 +296,8 @@ class _Stream(JsonLines):
 
 
 @contextmanager
-def _opened(state: Path | None, program: Program) -> Iterator[Store | None]:
-    store = None if state is None else Store.open(state, program)
+def _opened(state: Path | None, program: Program) -> Iterator[Store | PartedStore | None]:
+    store = None if state is None else open_state(state, program)
     try:
         yield store
     finally:

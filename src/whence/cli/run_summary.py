@@ -6,6 +6,7 @@ from collections import Counter, deque
 from dataclasses import dataclass, field
 from math import ceil
 from statistics import median
+from typing import TYPE_CHECKING
 
 from rich.table import Table
 
@@ -13,6 +14,9 @@ from whence.io.updates import DeadLetterFile
 from whence.pipeline.keeper import Keeper
 from whence.pipeline.report import EpochReport
 from whence.session import SessionStats
+
+if TYPE_CHECKING:
+    from whence.pipeline.parts.keeper import PartedKeeper
 
 _REMEMBERED = 100_000  # times of epochs: a run of months must not grow
 
@@ -46,7 +50,7 @@ class Totals:
         return {"total": self.total, "median": median(times), "p99": p99, "max": self.slowest}
 
 
-def as_json(totals: Totals, keeper: Keeper, letters: DeadLetterFile) -> dict[str, object]:
+def as_json(totals: Totals, keeper: Keeper | PartedKeeper, letters: DeadLetterFile) -> dict[str, object]:
     return {
         "epochs": keeper.epoch,
         "updates": totals.counts["updates"],
@@ -55,11 +59,11 @@ def as_json(totals: Totals, keeper: Keeper, letters: DeadLetterFile) -> dict[str
         "changes": {op: totals.counts[op] for op in "+-"},
         "seconds": totals.seconds(),
         "tuples": dict(keeper.sizes),
-        "work": keeper.session.stats(),
+        "work": keeper.stats(),
     }
 
 
-def as_table(totals: Totals, keeper: Keeper, letters: DeadLetterFile) -> Table:
+def as_table(totals: Totals, keeper: Keeper | PartedKeeper, letters: DeadLetterFile) -> Table:
     table = Table(show_header=False)
     table.add_row("epochs", f"{keeper.epoch:,}")
     table.add_row("updates", f"{totals.counts['updates']:,}")
@@ -70,7 +74,7 @@ def as_table(totals: Totals, keeper: Keeper, letters: DeadLetterFile) -> Table:
         table.add_row("time in total" if name == "total" else f"{name} of an epoch", f"{seconds * 1000:,.2f} ms")
     for name, size in keeper.sizes.items():
         table.add_row(f"tuples of {name}", f"{size:,}")
-    work = keeper.session.stats()
+    work = keeper.stats()
     table.add_row("derivations enumerated", f"{work['derivations']:,}")
     table.add_row("suspended, re-derived", f"{work['suspended']:,}, {work['rederived']:,}")
     table.add_row("time by phase", ", ".join(f"{name} {spent * 1000:,.1f} ms" for name, spent in _longest(work)))

@@ -15,7 +15,9 @@ from whence.cli.functions import load_functions
 from whence.cli.programs import FunctionsOption
 from whence.cli.progress import Progress
 from whence.cli.terminal import err, out, show
-from whence.pipeline.store import RETAIN, Store
+from whence.pipeline.parts.open import open_state, read_state
+from whence.pipeline.parts.store import PartedStore
+from whence.pipeline.store import RETAIN
 from whence.pipeline.verify import verify as problems_of
 
 state = typer.Typer(help="Look at the state that a run keeps in a folder, check it, compact it.", no_args_is_help=True)
@@ -35,7 +37,7 @@ def list_state(
 ) -> None:
     """Say what a state holds: epochs, snapshots, the log, the sizes of the views. The run may go on meanwhile."""
     with reported_errors():
-        store = Store.read(folder, load_functions(functions))
+        store = read_state(folder, load_functions(functions))
         found = {
             "program": store.manifest.name,
             "epochs": {"oldest": store.oldest_epoch, "last": store.last_epoch},
@@ -45,7 +47,8 @@ def list_state(
             ],
             "log": {"segments": len(store.segments), "bytes": _size(folder / "log")},
             "bytes": _size(folder),
-            "tuples": {name: len(store.view_at(name, store.last_epoch)) for name in store.outputs},
+            "parts": store.manifest.parts,
+            "tuples": store.sizes(),
         }
     if as_json:
         typer.echo(json.dumps(found))
@@ -53,11 +56,14 @@ def list_state(
     table = Table(show_header=False)
     table.add_row("program", store.manifest.name)
     table.add_row("epochs", f"{store.oldest_epoch} to {store.last_epoch}")
+    if isinstance(store, PartedStore):
+        by = (f"{name}.{store.program.relations[name].fields[at].name}" for name, at in store.manifest.columns.items())
+        table.add_row("parts", f"{store.parts}, by {', '.join(by)}")
     for each in store.manifest.snapshots:
         table.add_row(f"snapshot of epoch {each.epoch}", f"{each.tuples:,} base tuples")
     table.add_row("log", f"{len(store.segments):,} segments")
-    for name in store.outputs:
-        table.add_row(f"tuples of {name}", f"{len(store.view_at(name, store.last_epoch)):,}")
+    for name, size in store.sizes().items():
+        table.add_row(f"tuples of {name}", f"{size:,}")
     out.print(table)
 
 
@@ -76,8 +82,8 @@ def verify_state(
     The exit code is 1 if anything differs. The state must not be in use.
     """
     with reported_errors(), shown_warnings(quiet=quiet), Progress(err, "verifying", quiet=quiet):
-        loaded = Store.read(folder, load_functions(functions)).program
-        store = Store.open(folder, loaded)
+        loaded = read_state(folder, load_functions(functions)).program
+        store = open_state(folder, loaded)
         try:
             problems = list(problems_of(store, reference.evaluate if by_reference else session.evaluate))
         finally:
@@ -100,7 +106,7 @@ def compact_state(
     """Snapshot the last epoch, merge the log and forget what is not retained. The state must not be in use."""
     with reported_errors(), shown_warnings(quiet=quiet), Progress(err, "compacting", quiet=quiet):
         before = _size(folder)
-        store = Store.open(folder, Store.read(folder, load_functions(functions)).program)
+        store = open_state(folder, read_state(folder, load_functions(functions)).program)
         try:
             store.compact(retain)
         finally:

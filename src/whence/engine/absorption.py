@@ -232,7 +232,7 @@ class _Epoch(Generic[Ids, Keys, Ranks]):
         while any(self.changed.values()):
             rounds += 1
             self.stratum.stats.rounds += 1
-            self.stratum.guard.check(self.stratum.plan.relations, rounds, self.backend.tuples())
+            self.stratum.guard.check(self.stratum.plan.relations, rounds, self.backend.tuples)
             batch, self.changed = self.changed, {name: set() for name in self.changed}
             for plan in recursive:
                 assert plan.scan is not None

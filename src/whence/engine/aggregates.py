@@ -96,6 +96,17 @@ class Aggregates(Generic[Ids, Keys]):
     def of(self, relation: str) -> Groups[Ids, Keys] | None:
         return next((groups for groups in self.groups if groups.spec.output == relation), None)
 
+    def best_first(self, relation: str, ids: Ids) -> tuple[Ids, Ids | None]:
+        """Of rows about to come, those that come next and those that go on waiting: of what groups are made of, the best first.
+
+        The value of a group is final as soon as no row to come leads to a better one. Where values get worse from row to row,
+        as the lengths of paths do, it is so sooner if the best come first; what follows from other values is derived in vain.
+        """
+        for groups in self.groups:
+            if groups.spec.rows == relation and groups.spec.recursive and groups.operations.is_of_numbers:
+                return groups.operations.best_first(ids)
+        return ids, None
+
     @property
     def is_pending(self) -> bool:
         return any(groups.touched or groups.waiting for groups in self.groups)

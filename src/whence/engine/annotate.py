@@ -76,7 +76,7 @@ class _Annotator(Generic[Ids, Keys, Ranks]):
 
     def next_round(self) -> None:
         self.rounds += 1
-        self.guard.check(self.plan.relations, self.rounds, self.backend.tuples())
+        self.guard.check(self.plan.relations, self.rounds, self.backend.tuples)
 
 
 class Improve(_Annotator[Ids, Keys, Ranks]):

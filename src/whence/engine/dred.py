@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from whence.engine.protocol import EXTERNAL, GONE, HIDDEN, QUEUED, SUSPENDED, Ids, Keys, Ranks, Table
+from whence.engine.protocol import EXTERNAL, GONE, HIDDEN, QUEUED, SUSPENDED, Ids, Keys, Ranks
 from whence.engine.support import Delta, Epoch, SupportStratum
 from whence.plan.delta_plans import rederivation
 from whence.plan.steps import Check, DeltaPlan, Join
@@ -71,5 +71,5 @@ class _Epoch(Epoch[Ids, Keys, Ranks]):
                     table.change_flags(back, on=QUEUED)
                     self._note_queued(name, back)
 
-    def _ready(self, table: Table[Ids, Keys, Ranks], batch: Ids) -> Ids:
-        return table.with_flags(batch, on=QUEUED)
+    def _ready(self, name: str, batch: Ids) -> Ids:
+        return self.backend.table(name).with_flags(self.backend.distinct(batch), on=QUEUED)

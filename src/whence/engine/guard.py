@@ -33,20 +33,20 @@ class Guard:
         self.unchecked += count
         if self.unchecked >= _CHECKED_EVERY:
             self.unchecked = 0
-            self._check_limits(tuples())
+            self._check_limits(tuples)
 
-    def check(self, relations: tuple[str, ...], round_number: int, tuples: int) -> None:
+    def check(self, relations: tuple[str, ...], round_number: int, tuples: Callable[[], int]) -> None:
         if self.on_round is not None:
-            self.on_round(", ".join(relations), round_number, tuples)
+            self.on_round(", ".join(relations), round_number, tuples())
         limits = self.limits
         if limits.max_rounds is not None and round_number > limits.max_rounds:
             self._stop(f"after {limits.max_rounds} rounds")
         self._check_limits(tuples)
 
-    def _check_limits(self, tuples: int) -> None:
+    def _check_limits(self, tuples: Callable[[], int]) -> None:
         limits = self.limits
-        if limits.max_tuples is not None and tuples > limits.max_tuples:
-            self._stop(f"at {tuples} tuples (limit {limits.max_tuples})")
+        if limits.max_tuples is not None and (count := tuples()) > limits.max_tuples:
+            self._stop(f"at {count} tuples (limit {limits.max_tuples})")
         if limits.timeout is not None and time.monotonic() - self.started > limits.timeout:
             self._stop(f"after {limits.timeout:g} s")
 

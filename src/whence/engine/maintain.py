@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Generic
 
 from whence.engine.guard import Guard
@@ -14,6 +14,7 @@ from whence.lang.program import Stratum
 from whence.lang.types import Tuple
 from whence.plan.compile import Plan
 from whence.plan.steps import StratumPlan
+from whence.reference import Limits
 from whence.reference.evaluate import StratumEvaluator
 
 if TYPE_CHECKING:
@@ -45,15 +46,16 @@ class Maintainer(Generic[Ids, Keys, Ranks]):
         backend: Backend[Ids, Keys, Ranks],
         guard: Guard,
         native: Native[Ids, Keys, Ranks] = SupportStratum,
+        stats: Stats | None = None,
     ) -> None:
         self.plan = plan
         self.native = native
         self.backend = backend
         self.guard = guard
-        self.stats = Stats()
-        evaluator = StratumEvaluator(plan.program, guard.limits)
+        self.stats = stats or Stats()
+        self.evaluator = StratumEvaluator(plan.program, guard.limits)
         self.strata = [
-            self.make(stratum, each, backend, evaluator)
+            self.make(stratum, each, backend, self.evaluator)
             for stratum, each in zip(plan.program.strata, plan.strata, strict=True)
         ]
         self.started = False
@@ -90,6 +92,10 @@ class Maintainer(Generic[Ids, Keys, Ranks]):
         self.stats.derivations = self.backend.enumerated
         return changes
 
+    def limit(self, limits: Limits) -> None:
+        """Other limits from now on."""
+        self.guard.limits = self.evaluator.guard.limits = limits
+
     def settle(self, changes: Mapping[str, Delta[Ids]]) -> None:
         """Forgets the state before the epoch."""
         with self.stats.phase("settle"):
@@ -98,13 +104,25 @@ class Maintainer(Generic[Ids, Keys, Ranks]):
                 table.change_flags(delta.added, off=ADDED)
                 table.erase(delta.gone)
 
-    def is_external(self, name: str, keys: Keys) -> list[bool]:
+    def is_external(self, name: str, rows: Collection[Tuple]) -> list[bool]:
         """For each row, whether it was put in from outside."""
-        return self.backend.have_flag(name, keys, EXTERNAL)
+        stratum = self._stratum_of(name)
+        if isinstance(stratum, RecomputedStratum):
+            outside = stratum.outside.get(name, set())
+            return [row in outside for row in rows]
+        return self.backend.have_flag(name, self.backend.encode(name, list(rows)), EXTERNAL)
+
+    def external(self, name: str) -> Keys:
+        """The rows that were put in from outside. A stratum that is evaluated anew may not have all of them in its tables."""
+        stratum = self._stratum_of(name)
+        if isinstance(stratum, RecomputedStratum):
+            return self.backend.encode(name, list(stratum.outside.get(name, ())))
+        return self.backend.rows(name, having=EXTERNAL)
 
     def support_of(self, name: str) -> SupportStratum[Ids, Keys, Ranks] | None:
         """The stratum of a relation whose rows are kept by ranks."""
-        for stratum in self.strata:
-            if type(stratum) is SupportStratum and name in stratum.plan.relations:
-                return stratum
-        return None
+        stratum = self._stratum_of(name)
+        return stratum if type(stratum) is SupportStratum else None
+
+    def _stratum_of(self, name: str) -> MaintainedStratum[Ids, Keys, Ranks] | None:
+        return next((stratum for stratum in self.strata if name in stratum.plan.relations), None)

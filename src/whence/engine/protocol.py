@@ -28,7 +28,6 @@ Forbid = Callable[[Join | Check], int]
 Ids = TypeVar("Ids", bound=Sized)
 Keys = TypeVar("Keys", bound=Sized)
 Ranks = TypeVar("Ranks")
-Ids_contra = TypeVar("Ids_contra", contravariant=True)
 Keys_contra = TypeVar("Keys_contra", contravariant=True)
 Ranks_contra = TypeVar("Ranks_contra", contravariant=True)
 
@@ -36,6 +35,7 @@ Ranks_contra = TypeVar("Ranks_contra", contravariant=True)
 class Table(Protocol[Ids, Keys_contra, Ranks_contra]):
     """A relation's rows. `Ids` are row numbers; keys are rows by value, with the ranks of what derives them."""
 
+    def __len__(self) -> int: ...
     def add_supports(self, keys: Keys_contra, ranks: Ranks_contra) -> Ids: ...
     def drop_supports(self, keys: Keys_contra, ranks: Ranks_contra) -> Ids: ...
     def activate(self, ids: Ids, rank: int) -> None: ...
@@ -47,10 +47,10 @@ class Table(Protocol[Ids, Keys_contra, Ranks_contra]):
     def erase(self, ids: Ids) -> None: ...
 
 
-class GroupOperations(Protocol[Ids_contra, Keys]):
+class GroupOperations(Protocol[Ids, Keys]):
     """The groups of one aggregate. `Keys` name groups, or are rows of the relation that holds them, the output."""
 
-    def keys_of(self, relation: str, ids: Ids_contra) -> Keys:
+    def keys_of(self, relation: str, ids: Ids) -> Keys:
         """The groups that rows of the aggregate's relations belong to."""
         ...
 
@@ -59,12 +59,16 @@ class GroupOperations(Protocol[Ids_contra, Keys]):
         """Whether it is the least or greatest of numbers, so that one look at a row tells what it does to its group."""
         ...
 
-    def improved(self, ids: Ids_contra, absent: int) -> Keys:
+    def improved(self, ids: Ids, absent: int) -> Keys:
         """Of the groups that rows have come to, those whose value they change."""
         ...
 
-    def weakened(self, ids: Ids_contra, absent: int) -> Keys:
+    def weakened(self, ids: Ids, absent: int) -> Keys:
         """Of the groups that rows have gone from, those that had their value."""
+        ...
+
+    def best_first(self, ids: Ids) -> tuple[Ids, Ids | None]:
+        """If rows are many, those with the best values and the others."""
         ...
 
     def the_only_key(self) -> Keys: ...

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic
 
 from whence.engine.maintain import Maintainer
-from whence.engine.protocol import BATCH, EXTERNAL, GONE, Ids, Keys, Ranks
+from whence.engine.protocol import BATCH, GONE, Ids, Keys, Ranks
 from whence.engine.support import Delta, SupportStratum
 from whence.lang.program import Atom, Literal, Program, Rule, Stratum
 from whence.plan.compile import Plan
@@ -58,13 +58,14 @@ class _Revision(Generic[Ids, Keys, Ranks]):
         maintainer.guard.program = program
         self.backend.extend(program)
         evaluator = StratumEvaluator(program, maintainer.guard.limits)
+        evaluator.solver.counters = maintainer.evaluator.solver.counters
         strata = []
         for stratum, each in zip(program.strata, self.plan.strata, strict=True):
             strata.append(self._stratum(stratum, each, evaluator))
         for name in gone:
             rows = self.backend.table(name).ids()
             self.changes[name] = Delta(self.backend.concatenate([]), rows)
-        maintainer.plan, maintainer.strata = self.plan, strata
+        maintainer.plan, maintainer.strata, maintainer.evaluator = self.plan, strata, evaluator
         maintainer.stats.derivations = self.backend.enumerated
         return self.changes
 
@@ -94,8 +95,10 @@ class _Revision(Generic[Ids, Keys, Ranks]):
         """What has to be equal for rows and their supports to keep their meaning."""
         members = sorted(each.relations)
         subsumptions = [rule for rule in program.subsumptions if rule.dominated.relation in each.relations]
+        preference = program.written if any(program.relations[name].choices for name in members) else ()
         return (
             [program.relations[name] for name in members],
+            preference,
             (each.native, each.aggregates, stratum.monotone, stratum.stages, stratum.groups, subsumptions),
         )
 
@@ -115,7 +118,7 @@ class _Revision(Generic[Ids, Keys, Ranks]):
             table.activate(copied, 1)
             table.change_flags(copied, off=BATCH)
             inputs[name] = Delta(copied, scratch.concatenate([]))
-        outside = {name: self.backend.rows(name, having=EXTERNAL) for name in each.relations}
+        outside = {name: self.maintainer.external(name) for name in each.relations}
         built = self.maintainer.make(stratum, each, scratch, evaluator)
         built.maintain({}, {name: keys for name, keys in outside.items() if len(keys)}, inputs, first=True)
         built.backend = self.backend

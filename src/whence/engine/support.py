@@ -38,7 +38,6 @@ from whence.engine.protocol import (
     Ids,
     Keys,
     Ranks,
-    Table,
 )
 from whence.engine.stats import Stats
 from whence.plan.steps import Check, DeltaPlan, Join, StratumPlan
@@ -147,6 +146,7 @@ class Epoch(Generic[Ids, Keys, Ranks]):
         # Which inputs have been propagated in the current phase: as positive and as negated literals.
         self.done: set[tuple[str, bool]] = set()
         self.is_settled = False  # all of them, in both phases
+        self.fresh = {name for name, delta in inputs.items() if len(delta.added) == len(self.backend.table(name))}
 
     # -- from outside
 
@@ -268,7 +268,7 @@ class Epoch(Generic[Ids, Keys, Ranks]):
         self.stratum.rank += 1
         self.stratum.stats.rounds += 1
         self.rounds += 1
-        self.stratum.guard.check(self.plan.relations, self.rounds, self.backend.tuples())
+        self.stratum.guard.check(self.plan.relations, self.rounds, self.backend.tuples)
         frontier = self._frontier()
         for name, batch in frontier.items():
             table = self.backend.table(name)
@@ -292,17 +292,20 @@ class Epoch(Generic[Ids, Keys, Ranks]):
         self.queue = {name: [] for name in self.queue}
         if not self.plan.aggregates:
             return frontier
-        for name, batches in frontier.items():
+        for name, queued in frontier.items():
+            batch, later = self.aggregates.best_first(name, queued)
+            if later is not None:
+                self.queue[name].append(later)
             # A value that went may have taken away the only derivation of a row that was waiting.
-            table, batch = self.backend.table(name), self.backend.distinct(batches)
-            frontier[name] = self._ready(table, batch)
-            table.change_flags(batch, off=QUEUED)
-            self.suspended[name].append(self.backend.without(batch, frontier[name]))
+            frontier[name] = ready = self._ready(name, batch)
+            self.backend.table(name).change_flags(batch, off=QUEUED)
+            if len(ready) < len(batch):
+                self.suspended[name].append(self.backend.without(batch, ready))
         return frontier
 
-    def _ready(self, table: Table[Ids, Keys, Ranks], batch: Ids) -> Ids:
+    def _ready(self, name: str, batch: Ids) -> Ids:
         """Rows that may become present: those that still have a derivation."""
-        return table.derivable(batch)
+        return self.backend.table(name).derivable(batch)
 
     def _insert(self, name: str, rows: Keys) -> None:
         """New rows of groups."""
@@ -326,9 +329,19 @@ class Epoch(Generic[Ids, Keys, Ranks]):
     def _propagate_input(self, name: str, ids: Ids, *, negated: bool, drop: bool) -> None:
         if len(ids):
             for plan in self._plans(name, negated=negated):
-                for keys, ranks in self.backend.run(plan, ids, self._seen_by_input(plan, taking=drop)):
-                    (self._drop if drop else self._add)(plan, keys, ranks)
+                seen = self._seen_by_input(plan, taking=drop)
+                if not self._sees_nothing(plan, seen):
+                    for keys, ranks in self.backend.run(plan, ids, seen):
+                        (self._drop if drop else self._add)(plan, keys, ranks)
         self.done.add((name, negated))
+
+    def _sees_nothing(self, plan: DeltaPlan, seen: Forbid) -> bool:
+        """Whether a literal must not see the rows of this epoch, and there are no others: so it is at first."""
+        return any(
+            step.relation in self.fresh and seen(step) & ADDED
+            for step in plan.steps
+            if isinstance(step, Join) or (isinstance(step, Check) and step.present)
+        )
 
     def _seen_by_input(self, plan: DeltaPlan, *, taking: bool) -> Forbid:
         def forbid(step: Join | Check) -> int:
@@ -362,11 +375,7 @@ class Epoch(Generic[Ids, Keys, Ranks]):
     # -- supports
 
     def _plans(self, name: str, *, negated: bool) -> Sequence[DeltaPlan]:
-        return [
-            plan
-            for plan in self.plan.deltas
-            if plan.scan is not None and plan.scan.relation == name and plan.negated == negated
-        ]
+        return self.plan.readers.get((name, negated), ())
 
     def _add(self, plan: DeltaPlan, keys: Keys, ranks: Ranks) -> None:
         relation = plan.rule.head.relation

@@ -2,7 +2,7 @@
 
 The clock is the largest time seen. A tuple inserted at time t lives while t > clock - duration; inserting it again refreshes
 it. A window of rows keeps the newest tuples, of each value of its `by` columns if it has any. An expiry is a deletion in the
-epoch that crosses it.
+epoch that crosses it. What an epoch did here can be undone until the next one begins.
 """
 
 from __future__ import annotations
@@ -23,52 +23,84 @@ class _Timed:
     times: dict[Tuple, float] = field(default_factory=dict)
     heap: list[tuple[float, int, Tuple]] = field(default_factory=list)
     count: int = 0
+    before: list[tuple[Tuple, float | None]] = field(default_factory=list)
 
     def insert(self, row: Tuple, time: float) -> None:
+        self.before.append((row, self.times.get(row)))
         self.times[row] = time
         self.count += 1  # breaks ties, since tuples of different kinds do not compare
         heapq.heappush(self.heap, (time, self.count, row))
 
     def delete(self, row: Tuple) -> None:
-        self.times.pop(row, None)
+        self.before.append((row, self.times.pop(row, None)))
 
     def expire(self, clock: float) -> Iterator[Tuple]:
         while self.heap and self.heap[0][0] <= clock - self.duration:
             time, _, row = heapq.heappop(self.heap)
             if self.times.get(row) == time:
-                del self.times[row]
+                self.delete(row)
                 yield row
+
+    def undo(self) -> None:
+        for row, time in reversed(tuple(self.before)):
+            if time is None:
+                self.times.pop(row, None)
+            else:
+                self.insert(row, time)
+        self.before.clear()
 
 
 @dataclass
 class _Counted:
-    """The newest rows, oldest first, for each value of the `by` columns. Time does not matter to it."""
+    """The newest rows, oldest first, for each value of the `by` columns, with their number among all that came."""
 
     size: int
     by: tuple[int, ...]
-    newest: dict[tuple[Value, ...], dict[Tuple, None]] = field(default_factory=dict)
+    newest: dict[tuple[Value, ...], dict[Tuple, int]] = field(default_factory=dict)
+    count: int = 0
+    before: list[tuple[Tuple, int | None]] = field(default_factory=list)
 
     def insert(self, row: Tuple, _time: float) -> None:
-        rows = self.newest.setdefault(tuple(row[column] for column in self.by), {})
-        rows.pop(row, None)
-        rows[row] = None
+        self.delete(row)
+        self.count += 1
+        self.newest.setdefault(self._part(row), {})[row] = self.count
 
     def delete(self, row: Tuple) -> None:
-        self.newest.get(tuple(row[column] for column in self.by), {}).pop(row, None)
+        part = self._part(row)
+        rows = self.newest.get(part, {})
+        self.before.append((row, rows.pop(row, None)))
+        if not rows:
+            self.newest.pop(part, None)
 
     def expire(self, _clock: float) -> Iterator[Tuple]:
-        for rows in self.newest.values():
+        for part in dict.fromkeys(self._part(row) for row, _ in self.before):
+            rows = self.newest.get(part, {})
             while len(rows) > self.size:
                 oldest = next(iter(rows))
-                del rows[oldest]
+                self.delete(oldest)
                 yield oldest
+
+    def undo(self) -> None:
+        for row, number in reversed(self.before):
+            rows = self.newest.setdefault(self._part(row), {})
+            rows.pop(row, None)
+            if number is not None:
+                rows[row] = number
+        for part in {self._part(row) for row, _ in self.before}:
+            rows = self.newest.pop(part)
+            if rows:
+                self.newest[part] = dict(sorted(rows.items(), key=lambda item: item[1]))
+        self.before.clear()
+
+    def _part(self, row: Tuple) -> tuple[Value, ...]:
+        return tuple(row[column] for column in self.by)
 
 
 class Windows:
     """The windows and lifetimes of a program's base relations, and its clock."""
 
     def __init__(self, relations: Mapping[str, Relation]) -> None:
-        self.clock = 0.0
+        self.clock = self.clock_before = 0.0
         self.kept: dict[str, list[_Timed | _Counted]] = {}
         self.extend(relations)
 
@@ -96,6 +128,7 @@ class Windows:
         """An epoch: the clock moves, and for each tuple spoken of or expired, whether it is to be there afterwards."""
         listed = list(updates)
         wanted: dict[str, dict[Tuple, bool]] = {}
+        self.begin()
         self.advance(now)
         for *_, time in listed:
             self.advance(time)
@@ -108,6 +141,20 @@ class Windows:
         for relation, row in self.expire():
             wanted.setdefault(relation, {})[row] = False
         return wanted
+
+    def begin(self) -> None:
+        """From here on everything can be undone."""
+        self.clock_before = self.clock
+        for each in self._all():
+            each.before.clear()
+
+    def undo(self) -> None:
+        self.clock = self.clock_before
+        for each in self._all():
+            each.undo()
+
+    def _all(self) -> Iterator[_Timed | _Counted]:
+        return (each for kept in self.kept.values() for each in kept)
 
     def times(self, relation: str) -> dict[Tuple, float]:
         """The tuples of a relation with a window or lifetime, those of a window of rows oldest first, with when they came."""

@@ -9,7 +9,7 @@ import json
 import re
 import sys
 from collections.abc import Iterable, Iterator
-from math import isfinite
+from math import isfinite, isnan
 
 from whence.io.errors import FactError
 from whence.io.values import described, format_float, format_value, parse_value, quoted
@@ -105,14 +105,17 @@ def _from_json(value: Json, attribute: str, kind: Kind, types: Types) -> Value:
             return tuple(_from_json(item, attribute, element, types) for item in value)
         case str(), _ if kind == SYMBOL:
             return value
-        # nan and the infinities, which JSON cannot write as numbers.
+        # The infinities, which JSON cannot write as numbers.
         case str(), _ if kind == FLOAT or isinstance(kind, AdtKind):
             return _parse(value, attribute, kind, types)
         case int() | float(), _ if kind == FLOAT and not isinstance(value, bool):
             try:
-                return float(value)
+                real = float(value) + 0.0  # -0.0 is 0.0
             except OverflowError:
                 raise ValueError(f"{attribute}: {quoted(str(value))} is out of range for a float") from None
+            if isnan(real):
+                raise ValueError(f"{attribute}: nan is no value")
+            return real
         case int(), _ if not isinstance(value, bool) and kind not in (SYMBOL, FLOAT):
             return _parse(str(value), attribute, kind, types)
         case _:

@@ -6,6 +6,7 @@ Columns are converted as a whole; only when one does not convert is each row loo
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from math import isnan
 
 from whence.io.errors import FactError
 from whence.io.explain_rows import explain_rows
@@ -61,11 +62,18 @@ def _convert(cells: Sequence[str], kind: Kind, types: Types) -> Sequence[Value]:
         # Python takes other digits than ASCII's, and underscores between them; fact files do not.
         if together.isascii() and "_" not in together:
             try:
-                return list(map(float, cells)) if kind == FLOAT else _in_range(list(map(int, cells)), kind)
+                return _floats(cells) if kind == FLOAT else _in_range(list(map(int, cells)), kind)
             except ValueError:
                 pass  # perhaps only a 0x or 0b, which parse_value knows
     values = {text: parse_value(text, kind, types) for text in set(cells)}
     return [values[text] for text in cells]
+
+
+def _floats(cells: Sequence[str]) -> list[float]:
+    floats = [float(text) + 0.0 for text in cells]  # -0.0 is 0.0
+    if any(map(isnan, floats)):
+        raise ValueError
+    return floats
 
 
 def _in_range(numbers: list[int], kind: Kind) -> list[int]:

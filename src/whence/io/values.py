@@ -120,7 +120,7 @@ def _quote(symbol: str) -> str:
 # -- reading ----------------------------------------------------------------------------------------------------------
 
 _INTEGER = re.compile(r"\s*([+-]?)(?:0[xX]([0-9a-fA-F]+)|0[bB]([01]+)|([0-9]+))\s*")
-_FLOAT = re.compile(r"\s*[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf|infinity|nan)\s*", re.IGNORECASE)
+_FLOAT = re.compile(r"\s*[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf|infinity)\s*", re.IGNORECASE)
 _SPACE = re.compile(r"\s*")
 _BRANCH = re.compile(r"\$\s*([\w?.]+)")
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
@@ -188,7 +188,7 @@ def _parse_int(text: str, kind: Kind) -> int:
 def _parse_float(text: str) -> float:
     if not _FLOAT.fullmatch(text):
         raise ValueError(f"{quoted(text)} is not a float")
-    return float(text)
+    return float(text) + 0.0  # -0.0 is 0.0
 
 
 def _branches(kind: Kind, types: Types) -> Mapping[str, tuple[Field, ...]]:

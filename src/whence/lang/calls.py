@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from numbers import Integral
 
+from whence.lang.fit import fits
 from whence.lang.functors import to_signed, to_unsigned
-from whence.lang.types import FLOAT, NUMBER, SYMBOL, UNSIGNED, Kind, Value, Variant
+from whence.lang.types import FLOAT, NUMBER, UNSIGNED, Kind, Types, Value
 
 
 class FunctionError(Exception):
     """A registered Python function failed, or returned something that its declaration rules out."""
 
 
-def checked_call(name: str, function: Callable[..., object], values: Sequence[Value], kind: Kind) -> Value:
+def checked_call(
+    name: str, function: Callable[..., object], values: Sequence[Value], kind: Kind, types: Types
+) -> Value:
     """The function's value as a value of the kind. Raises `FunctionError`."""
     shown = f"{name}({', '.join(repr(value) for value in values)})"
     try:
         result = function(*values)
     except Exception as error:
         raise FunctionError(f"{shown} raised {type(error).__name__}: {error}") from error
-    if kind in (NUMBER, UNSIGNED) and isinstance(result, int):
-        return to_signed(result) if kind == NUMBER else to_unsigned(result)
-    if kind == FLOAT and isinstance(result, int | float):
-        return float(result)
-    if kind == SYMBOL and isinstance(result, str):
-        return result
-    if kind not in (NUMBER, UNSIGNED, FLOAT, SYMBOL) and (result is None or isinstance(result, tuple | Variant)):
-        return result
+    if kind in (NUMBER, UNSIGNED) and isinstance(result, Integral):
+        return to_signed(int(result)) if kind == NUMBER else to_unsigned(int(result))
+    if fits(result, kind, types):
+        return float(result) + 0.0 if kind == FLOAT else result  # type: ignore[arg-type,return-value]
     raise FunctionError(f"{shown} returned {result!r}, which is no {kind}")

@@ -35,6 +35,14 @@ _STEERING = frozenset({"inline", "no_inline", "magic", "no_magic", "brie", "btre
 _ANNOTATED = {int: NUMBER, float: FLOAT, str: SYMBOL, "int": NUMBER, "float": FLOAT, "str": SYMBOL}
 _DIRECTIVE_QUALIFIERS = frozenset({"input", "output", "printsize"})
 
+# What other languages call the primitive types.
+_ELSEWHERE = {
+    **dict.fromkeys(("int", "integer", "bigint", "long", "int32", "int64", "i32", "i64"), "number"),
+    **dict.fromkeys(("uint", "uint32", "uint64", "u32", "u64"), "unsigned"),
+    **dict.fromkeys(("double", "real", "decimal", "f32", "f64"), "float"),
+    **dict.fromkeys(("string", "str", "text", "varchar", "char"), "symbol"),
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Functor:
@@ -196,7 +204,11 @@ class _Declarer:
             return f"list<{name}>", None if element is None else ListKind(element)
         kind = None if ref.args else self._kind(ref.name, active)
         if kind is None:
+            meant = _ELSEWHERE.get(ref.name.lower())
             otherwise = f"declare it with .type {ref.name} <: symbol, or use number, unsigned, float or symbol"
+            if meant is not None and not ref.args:
+                self.found.append(UnknownType(ref.span, name=ref.name, advice=f"did you mean {meant}?"))
+                return meant, PRIMITIVES[meant]
             advice = suggest(ref.name, (*PRIMITIVES, *self.declared), otherwise)
             self.found.append(UnknownType(ref.span, name=ref.name, advice=advice))
         return self._canonical(ref.name), kind

@@ -36,7 +36,7 @@ def to_unsigned(value: int) -> int:
 def _defined(value: float) -> float:
     if math.isnan(value):
         raise Undefined("the result is not a number")
-    return value
+    return value + 0.0  # -0.0 is 0.0
 
 
 # -- arithmetic -------------------------------------------------------------------------------------------------------
@@ -63,7 +63,7 @@ def _int_power(base: int, exponent: int) -> int:
 
 def _float_divide(left: float, right: float) -> float:
     if right == 0.0:
-        return _defined(math.nan if left == 0.0 else math.copysign(math.inf, left) * math.copysign(1.0, right))
+        return _defined(math.nan if left == 0.0 else math.copysign(math.inf, left))
     return _defined(left / right)
 
 
@@ -111,7 +111,7 @@ _INTEGER: dict[str, Callable[..., int]] = {
 }
 _REAL: dict[str, Callable[..., float]] = {
     "+": lambda left, right: _defined(left + right),
-    "-": lambda left, right=None: -left if right is None else _defined(left - right),
+    "-": lambda left, right=None: _defined(-left if right is None else left - right),
     "*": lambda left, right: _defined(left * right),
     "/": _float_divide,
     "^": _float_power,
@@ -120,24 +120,29 @@ _REAL: dict[str, Callable[..., float]] = {
 # -- conversions ------------------------------------------------------------------------------------------------------
 
 
+_INTEGER_TEXT = re.compile(r"([+-]?)(0x[0-9a-fA-F]+|0b[01]+|[0-9]+)u?")
+
+
 def _parse_integer(text: str, low: int, high: int) -> int:
-    digits = text.strip().removesuffix("u")
-    sign, body = (-1, digits[1:]) if digits.startswith("-") else (1, digits)
-    base = {"0x": 16, "0b": 2}.get(body[:2], 10)
-    try:
-        value = sign * int(body, base)
-    except ValueError:
-        raise Undefined(f'"{text}" is no number') from None
-    if not low <= value < high or "_" in body:
+    found = _INTEGER_TEXT.fullmatch(text.strip())
+    if found is None:
+        raise Undefined(f'"{text}" is no number')
+    digits = found[2].removeprefix("0x").removeprefix("0b").lstrip("0") or "0"
+    # No number of 64 bits has more digits, and Python refuses to read thousands of them.
+    value = int(digits, {"0x": 16, "0b": 2}.get(found[2][:2], 10)) if len(digits) <= 64 else WORD
+    value = -value if found[1] == "-" else value
+    if not low <= value < high:
         raise Undefined(f'"{text}" is no number of 64 bits')
     return value
 
 
 def _parse_float(text: str) -> float:
     try:
-        return _defined(float(text))
+        if "_" not in text and text.isascii():
+            return _defined(float(text))
     except ValueError:
-        raise Undefined(f'"{text}" is no float') from None
+        pass
+    raise Undefined(f'"{text}" is no float')
 
 
 def _truncate(value: float) -> int:

@@ -31,11 +31,12 @@ from whence.lang.lower import lower_rule
 from whence.lang.normalize import FlatRule, normalize
 from whence.lang.parser import Parsed, names_in, parse
 from whence.lang.preprocess import preprocess
-from whence.lang.program import Program, Rule, Subsumption
+from whence.lang.program import Const, Program, Rule, Subsumption
 from whence.lang.source import Source
 from whence.lang.strata import stratify
 from whence.lang.transfers import check_transfers
-from whence.lang.tree import Span
+from whence.lang.tree import Span, walk
+from whence.lang.types import Value
 
 Functions = Mapping[str, Callable[..., object]]
 
@@ -157,7 +158,12 @@ def check(
         tuple(diagnostics.warnings),
         whole,
         dropped,
+        _written(rules) if any(relation.choices for relation in declarations.relations.values()) else (),
     )
+
+
+def _written(rules: list[Rule]) -> tuple[Value, ...]:
+    return tuple(dict.fromkeys(part.value for rule in rules for part in walk(rule) if isinstance(part, Const)))
 
 
 def _check_rule_names(rules: list[FlatRule], diagnostics: Diagnostics) -> None:

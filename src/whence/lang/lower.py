@@ -205,7 +205,7 @@ class _Lowering:
         if isinstance(inner, core.Const) and isinstance(inner.value, int) and target in (NUMBER, UNSIGNED):
             return core.Const(to_signed(inner.value) if target == NUMBER else to_unsigned(inner.value), target)
         if isinstance(term.term, tree.Number) and term.term.suffix == "" and target == FLOAT:
-            return core.Const(float(term.term.value), FLOAT)
+            return core.Const(float(term.term.value) + 0.0, FLOAT)
         if cast(inner.kind, target) is None and not self.inference.untyping:
             advice = conversion("…", inner.kind, target, self.inference.program.declarations.types)
             self.found.append(NotApplicable(term.span, functor=f"as(…, {target})", type=str(inner.kind), advice=advice))
@@ -214,7 +214,7 @@ class _Lowering:
     def _number(self, term: tree.Number, kind: Kind | None = None) -> core.Const:
         kind = kind or self.inference.kind_of(term)
         if kind == FLOAT:
-            return core.Const(float(term.value), FLOAT)
+            return core.Const(float(term.value) + 0.0, FLOAT)
         low, high = (0, WORD) if kind == UNSIGNED else (-(WORD >> 1), WORD >> 1)
         if kind in (NUMBER, UNSIGNED) and not low <= term.value < high:
             self.found.append(

@@ -200,9 +200,27 @@ def _meant(text: str, at: int) -> str | None:
     """What to write for something that other languages have, if that is what stands at the place of an error."""
     if re.search(r"\bnot[ \t]+\Z", text[max(0, at - 8) : at]):
         return "'!' for a negation: !r(x)"
-    if text[max(0, at - 1) : at + 1] == "<>":
-        return "'!=' for inequality"
-    return 'a string in double quotes: "x"' if text.startswith("'", at) else None
+    around = text[max(0, at - 1) : at + 1]
+    if around in _MISSPELT:
+        return _MISSPELT[around]
+    return next((meaning for pattern, meaning in _ELSEWHERE if pattern.match(text, at)), None)
+
+
+_MISSPELT = {"<>": "'!=' for inequality", "=<": "'<=' for at most", "=>": "'>=' for at least"}
+_ELSEWHERE = tuple(
+    (re.compile(pattern), meaning)
+    for pattern, meaning in (
+        (r"'", 'a string in double quotes: "x"'),
+        (r"<-|←|:[ \t]+-", "':-' between head and body"),
+        (r"and\b|&", "',' for and"),
+        (r"or\b|\|\|", "';' for or"),
+        (r"¬", "'!' for a negation: !r(x)"),
+        (r"≤", "'<=' for at most"),
+        (r"≥", "'>=' for at least"),
+        (r"≠", "'!=' for inequality"),
+        (r"--|%", "'//' before a comment"),
+    )
+)
 
 
 def _diagnose(error: UnexpectedInput, at: int, text: str) -> Diagnostic:
@@ -211,7 +229,7 @@ def _diagnose(error: UnexpectedInput, at: int, text: str) -> Diagnostic:
             return Unsupported(Span(*unsupported.span()), feature=feature, advice=advice)
     word = _WORD.match(text, at)
     terminals = error.allowed if isinstance(error, UnexpectedCharacters) else getattr(error, "accepts", None)
-    if word is not None and word[0] in _directives() and "DOT" in (terminals or ()):
+    if word is not None and "DOT" in (terminals or ()) and (word[0] in _directives() or _begins_a_rule(text, at)):
         return UnexpectedText(
             Span(at, word.end()), found=f"'{word[0]}'", expected="'.' at the end of the rule before it"
         )
@@ -222,6 +240,11 @@ def _diagnose(error: UnexpectedInput, at: int, text: str) -> Diagnostic:
         return UnexpectedText(Span(max(0, at - 1), at), found="end of the program", expected=expected)
     found = word[0] if len(word[0]) <= 30 else word[0][:27] + "…"
     return UnexpectedText(Span(at, word.end()), found=f"'{found}'", expected=expected)
+
+
+def _begins_a_rule(text: str, at: int) -> bool:
+    """Whether this looks like the head of the next rule: an atom at the beginning of a line."""
+    return text[at - 1 : at] == "\n" and re.compile(r"[\w?.]+[ \t]*\(").match(text, at) is not None
 
 
 def _expected(terminals: set[str]) -> str:

@@ -216,7 +216,8 @@ class Transfer:
 class Program:
     """`strata` come in evaluation order and hold every relation once; `functions` are the registered Python functions.
 
-    `module` is the tree that the program was made from, and `dropped` names the rules of it, with their places, that have been
+    `written` are the values that stand in the rules, in the order of writing, if a choice has to know them. `module` is the
+    tree that the program was made from, and `dropped` names the rules of it, with their places, that have been
     taken out since: what rules are added to and dropped from.
     """
 
@@ -231,6 +232,7 @@ class Program:
     warnings: tuple[Diagnostic, ...] = field(default=(), repr=False)
     module: Module = field(default=Module(()), repr=False, compare=False)
     dropped: frozenset[tuple[str, Span]] = frozenset()
+    written: tuple[Value, ...] = ()
 
     def rules_for(self, relation: str) -> Iterator[Rule]:
         return (rule for rule in self.rules if rule.head.relation == relation)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
+from secrets import token_hex
 
 from whence.io import FactError
 from whence.io.updates import reported_writing
@@ -26,6 +27,11 @@ class Damaged(StateError):
             [f"{path}: {reason}"], hints=["restore the folder from a copy, or start anew with another one"]
         )
         self.path = path
+        self.reason = reason
+
+    def __reduce__(self) -> tuple[type[Damaged], tuple[Path, str]]:
+        # Tasks raise it too.
+        return Damaged, (self.path, self.reason)
 
 
 def checksum(data: bytes) -> str:
@@ -34,7 +40,8 @@ def checksum(data: bytes) -> str:
 
 def write_file(path: Path, data: bytes) -> None:
     """Once it returns, the file survives a power failure; if it does not return, what was there before is still there."""
-    partial = path.with_name(path.name + PARTIAL)
+    # Two tasks may write the same file, if Spark believes that the first one is lost.
+    partial = path.with_name(f"{path.name}.{token_hex(4)}{PARTIAL}")
     with reported_writing(path):
         try:
             with partial.open("wb") as file:

@@ -12,20 +12,23 @@ from whence.lang.types import Tuple
 from whence.pipeline.base import Base
 from whence.pipeline.epochs import Epoch, Position
 from whence.pipeline.files import StateError
+from whence.pipeline.folder import output_names
 from whence.pipeline.log import Entry
 from whence.pipeline.metrics import MetricsFile
 from whence.pipeline.publish import Publisher
 from whence.pipeline.report import EpochReport
 from whence.pipeline.sinks import Sink
-from whence.pipeline.store import RETAIN, SNAPSHOT_EVERY, Store, output_names
+from whence.pipeline.store import RETAIN, SNAPSHOT_EVERY, Store
+from whence.plan.record import RecordedProgram
 from whence.reference import Limits
-from whence.session import Changes, Session
+from whence.session import Changes, Session, SessionStats
 
 
 class Keeper:
     """Applies epochs in order. An epoch is evaluated, made durable, and handed to the sinks, before the next segment is.
 
-    `wanted` names the relations that can be looked at, the outputs among them; by default all of them can.
+    `wanted` names the relations that can be looked at, the outputs among them; by default all of them can. A program that
+    records derivations is explained by the rules it was made from.
 
     Without a store nothing is durable. With one, a keeper goes on where the one before stopped, however it stopped; `facts`
     are only for the first.
@@ -47,8 +50,10 @@ class Keeper:
     ) -> None:
         self.program = program
         self.outputs = output_names(program)
+        rules, record = (program.plain, program.record) if isinstance(program, RecordedProgram) else (program, ())
+        shown = None if wanted is None else rules.relations.keys() & wanted
         self.lock = RLock()
-        self._store = store
+        self.store = store
         self._sinks = sinks
         self._snapshot_every = snapshot_every
         self._retain = retain
@@ -56,14 +61,16 @@ class Keeper:
         self.epoch = 0
         self.source: Position = {}
         if store is None or store.is_new:
-            self.session = Session(program, facts=facts, wanted=wanted, strategy=strategy, limits=limits)
+            self.session = Session(rules, facts=facts, wanted=shown, record=record, strategy=strategy, limits=limits)
             initial = self._shown(self.session.initial)
             if store is not None:
                 store.begin(Base.of(self.session), self.views())
             undelivered: Sequence[tuple[int, Changes]] = [(0, initial)]
         else:
             found = store.recover()
-            self.session = Session(program, facts=found.base.rows, wanted=wanted, strategy=strategy, limits=limits)
+            self.session = Session(
+                rules, facts=found.base.rows, wanted=shown, record=record, strategy=strategy, limits=limits
+            )
             self.session.windows = found.base.windows
             self.epoch, self.source = found.epoch, found.source
             undelivered = found.undelivered
@@ -97,21 +104,32 @@ class Keeper:
             return {name: list(self.session.relation(name)) for name in self.outputs}
 
     def view_at(self, name: str, epoch: int) -> set[Tuple]:
-        if self._store is None:
+        if self.store is None:
             raise StateError(["without a state folder only the last epoch is known"])
-        return self._store.view_at(name, epoch)
+        return self.store.view_at(name, epoch)
 
     def snapshot(self) -> None:
         with self.lock:
-            if self._store is not None and self.epoch > self._store.manifest.snapshots[-1].epoch:
-                self._store.snapshot(self.epoch, self.source, Base.of(self.session), self.views(), self._retain)
+            if self.store is not None and not self.has_snapshot:
+                self.store.snapshot(self.epoch, self.source, Base.of(self.session), self.views(), self._retain)
+
+    @property
+    def has_snapshot(self) -> bool:
+        """Whether the state on disk holds the last epoch as a snapshot."""
+        return self.store is not None and self.epoch == self.store.manifest.snapshots[-1].epoch
+
+    def stats(self) -> SessionStats:
+        return self.session.stats()
 
     def close(self, *, delivered: bool = True) -> None:
         """After the last epoch. Sinks that have all of it need not be given the end of it again."""
+        self.stop_publishing()
+        if self.store is not None:
+            self.store.close(self.epoch if delivered else None)
+
+    def stop_publishing(self) -> None:
         if self._publisher is not None:
             self._publisher.close()
-        if self._store is not None:
-            self._store.close(self.epoch if delivered else None)
 
     def _published(self) -> tuple[int, dict[str, list[Tuple]]]:
         with self.lock:
@@ -137,8 +155,8 @@ class Keeper:
         return Entry(number, given.updates, shown, given.now, given.source), report
 
     def _commit(self, entries: Sequence[Entry], reports: Sequence[EpochReport]) -> None:
-        if self._store is not None:
-            self._store.append(entries)
+        if self.store is not None:
+            self.store.append(entries)
         self.epoch, self.source = entries[-1].epoch, entries[-1].source
         for entry, report in zip(entries, reports, strict=True):
             self._deliver(entry.epoch, entry.changes)
@@ -148,7 +166,7 @@ class Keeper:
             self._metrics.add(reports)
         if self._publisher is not None:
             self._publisher.notify()
-        if self._store is not None and self.epoch >= self._store.manifest.snapshots[-1].epoch + self._snapshot_every:
+        if self.store is not None and self.epoch >= self.store.manifest.snapshots[-1].epoch + self._snapshot_every:
             self.snapshot()
 
     def _shown(self, changes: Changes) -> Changes:

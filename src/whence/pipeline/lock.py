@@ -17,7 +17,7 @@ class StateLock:
     def __init__(self, folder: Path) -> None:
         path = folder / "lock"
         with reported_writing(path):
-            self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+            self._descriptor: int | None = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -29,4 +29,6 @@ class StateLock:
         os.write(self._descriptor, f"process {os.getpid()} on {socket.gethostname()}".encode())
 
     def release(self) -> None:
-        os.close(self._descriptor)
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None

@@ -22,9 +22,10 @@ from whence.lang.program import Program, Relation
 from whence.lang.types import Tuple
 from whence.pipeline.columns import decode_rows, encode_rows
 from whence.pipeline.epochs import Position
-from whence.pipeline.files import PARTIAL, Damaged, checksum, read_file, write_file
+from whence.pipeline.files import Damaged, checksum, read_file, write_file
 from whence.session import Changes, Update
 
+SUFFIX = ".parquet"
 _METADATA = b"whence"
 _UPDATE, _CHANGE = "update", "change"
 
@@ -47,17 +48,21 @@ class Segment:
     checksum: str
 
     @property
+    def stem(self) -> str:
+        return f"{self.first:012d}-{self.last:012d}-{self.checksum}"
+
+    @property
     def name(self) -> str:
-        return f"{self.first:012d}-{self.last:012d}-{self.checksum}.parquet"
+        return self.stem + SUFFIX
 
     @classmethod
     def named(cls, name: str) -> Segment:
-        first, last, found = name.removesuffix(".parquet").split("-")
+        first, last, found = name.partition(".")[0].split("-")
         return cls(int(first), int(last), found)
 
 
 def write_segment(folder: Path, entries: Sequence[Entry], program: Program) -> Segment:
-    data = _encode(entries, program)
+    data = encode_entries(entries, program)
     segment = Segment(entries[0].epoch, entries[-1].epoch, checksum(data))
     write_file(folder / segment.name, data)
     return segment
@@ -65,12 +70,12 @@ def write_segment(folder: Path, entries: Sequence[Entry], program: Program) -> S
 
 def read_segment(folder: Path, segment: Segment, program: Program) -> list[Entry]:
     """Raises Damaged."""
-    return _decode(read_file(folder / segment.name, segment.checksum), program)
+    return decode_entries(read_file(folder / segment.name, segment.checksum), program)
 
 
-def list_segments(folder: Path) -> list[Segment]:
+def list_segments(folder: Path, suffix: str = SUFFIX) -> list[Segment]:
     """Those that follow each other, in order; parts of a longer one, which a crash may have left, are not among them."""
-    names = (path.name for path in folder.glob("*.parquet"))
+    names = (path.name for path in folder.glob(f"*{suffix}"))
     found = sorted(map(Segment.named, names), key=lambda each: (each.first, -each.last))
     chosen: list[Segment] = []
     for each in found:
@@ -79,11 +84,11 @@ def list_segments(folder: Path) -> list[Segment]:
     return chosen
 
 
-def remove_leftovers(folder: Path, used: Iterable[Segment]) -> None:
-    """What is not in use: parts of merged segments, forgotten epochs, files that were never completed."""
-    names = {each.name for each in used}
-    for path in [*folder.glob("*.parquet"), *folder.glob(f"*{PARTIAL}")]:
-        if path.name not in names:
+def remove_leftovers(folder: Path, used: Iterable[str]) -> None:
+    """What is not among the names: parts of merged segments, forgotten epochs, files that were never completed."""
+    names = set(used)
+    for path in folder.iterdir():
+        if path.name not in names and path.is_file():
             path.unlink(missing_ok=True)
 
 
@@ -141,7 +146,7 @@ def _column_names(relation: Relation) -> list[str]:
     return [f"{relation.name}.{each.name}" for each in relation.fields]
 
 
-def _encode(entries: Sequence[Entry], program: Program) -> bytes:
+def encode_entries(entries: Sequence[Entry], program: Program) -> bytes:
     rows: defaultdict[str, _Rows] = defaultdict(_Rows)
     for entry in entries:
         for update in entry.updates:
@@ -162,7 +167,7 @@ def _encode(entries: Sequence[Entry], program: Program) -> bytes:
     return buffer.getvalue()
 
 
-def _decode(data: bytes, program: Program) -> list[Entry]:
+def decode_entries(data: bytes, program: Program) -> list[Entry]:
     table = pq.read_table(BytesIO(data))
     updates: defaultdict[int, list[Update]] = defaultdict(list)
     changes: defaultdict[int, _Changed] = defaultdict(_Changed)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from whence.lang import Program, load
 from whence.lang.load import Functions
 from whence.pipeline.files import Damaged, StateError, checksum, reported_reading, write_file
 from whence.pipeline.snapshots import Snapshot
+from whence.plan.record import RecordedProgram, with_derivations
 
 FORMAT = 1
 NAME, PREVIOUS = "manifest.json", "manifest.previous.json"
@@ -20,23 +22,33 @@ NAME, PREVIOUS = "manifest.json", "manifest.previous.json"
 
 @dataclass(frozen=True)
 class Manifest:
-    """`delivered` is an epoch that every sink has; those after it may have to be delivered again."""
+    """`delivered` is an epoch that every sink has; those after it may have to be delivered again.
+
+    `record` names the relations whose derivations are recorded. `parts` is their number if the state is kept in parts, and
+    `columns` what its relations are split by.
+    """
 
     name: str
     text: str
     snapshots: tuple[Snapshot, ...] = ()
     delivered: int = -1
+    record: tuple[str, ...] = ()
+    parts: int | None = None
+    columns: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, program: Program) -> Manifest:
-        return cls(
-            program.source.segments[0].file.name if program.source.segments else "<program>", program.source.text
-        )
+        name = program.source.segments[0].file.name if program.source.segments else "<program>"
+        return cls(name, program.source.text, record=_recorded(program))
+
+    def is_of(self, program: Program) -> bool:
+        return self.text == program.source.text and self.record == _recorded(program)
 
     def program(self, functions: Functions | None = None) -> Program:
         """The program as it was when the state began. Functions are not part of its text."""
         dialect = "sql" if self.name.endswith(".sql") else "datalog"
-        return load(self.text, name=self.name, dialect=dialect, functions=functions)
+        program = load(self.text, name=self.name, dialect=dialect, functions=functions)
+        return with_derivations(program, self.record) if self.record else program
 
     def with_snapshots(self, snapshots: tuple[Snapshot, ...], delivered: int) -> Manifest:
         return replace(self, snapshots=snapshots, delivered=delivered)
@@ -48,6 +60,9 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
         "program": {"name": manifest.name, "text": manifest.text},
         "snapshots": [each.as_json() for each in manifest.snapshots],
         "delivered": manifest.delivered,
+        "record": list(manifest.record),
+        "parts": manifest.parts,
+        "columns": dict(manifest.columns),
     }
     path, previous = folder / NAME, folder / PREVIOUS
     if path.exists():
@@ -85,7 +100,13 @@ def _read(path: Path) -> Manifest:
     if content["format"] != FORMAT:
         raise StateError([f"{path} has format {content['format']}; this version reads format {FORMAT}"])
     snapshots = tuple(Snapshot(**each) for each in content["snapshots"])
-    return Manifest(content["program"]["name"], content["program"]["text"], snapshots, content["delivered"])
+    program = content["program"]
+    kept = {name: content[name] for name in ("delivered", "parts", "columns") if name in content}
+    return Manifest(program["name"], program["text"], snapshots, record=tuple(content.get("record", ())), **kept)
+
+
+def _recorded(program: Program) -> tuple[str, ...]:
+    return program.record if isinstance(program, RecordedProgram) else ()
 
 
 def _canonical(content: dict[str, Json]) -> bytes:

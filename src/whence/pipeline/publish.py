@@ -20,7 +20,7 @@ from whence.lang.program import Program
 from whence.lang.types import Tuple
 from whence.pipeline.snapshots import as_table, file_name
 
-_SHARE = 0.05
+SHARE = 0.05
 _KEPT = 2  # one more than the current one, for those who are reading it
 
 Views = Mapping[str, Sequence[Tuple]]
@@ -72,24 +72,33 @@ class Publisher:
             except Exception as error:  # noqa: BLE001 - raised in the thread that applies epochs
                 self._failure = error
                 return
-            pause = (time.monotonic() - started) / _SHARE
+            pause = (time.monotonic() - started) / SHARE
 
     def _publish(self) -> None:
         epoch, views = self._state()
-        tables = self.folder / "views"
-        own = tables / f"{epoch:012d}"
-        current = self.folder / "current"
-        if current.exists() and current.resolve() == own.resolve():
-            return
-        with reported_writing(own):
-            if own.exists():
-                shutil.rmtree(own)
-            own.mkdir(parents=True)
+
+        def write(own: Path) -> None:
             for name, rows in views.items():
                 pq.write_table(as_table(rows, self.program.relations[name], self.program.types), own / file_name(name))
-            link = self.folder / "current.partial"
-            link.unlink(missing_ok=True)
-            link.symlink_to(Path("views") / own.name)
-            link.replace(current)
-            for old in sorted(tables.iterdir())[:-_KEPT]:
-                shutil.rmtree(old, ignore_errors=True)
+
+        publish(self.folder, epoch, write)
+
+
+def publish(folder: Path, epoch: int, write: Callable[[Path], None]) -> None:
+    """Makes `current` the folder with the views after an epoch, which `write` fills, unless it is that already."""
+    tables = folder / "views"
+    own = tables / f"{epoch:012d}"
+    current = folder / "current"
+    if current.exists() and current.resolve() == own.resolve():
+        return
+    with reported_writing(own):
+        if own.exists():
+            shutil.rmtree(own)
+        own.mkdir(parents=True)
+        write(own)
+        link = folder / "current.partial"
+        link.unlink(missing_ok=True)
+        link.symlink_to(Path("views") / own.name)
+        link.replace(current)
+        for old in sorted(tables.iterdir())[:-_KEPT]:
+            shutil.rmtree(old, ignore_errors=True)

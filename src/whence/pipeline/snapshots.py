@@ -22,7 +22,7 @@ from whence.lang.types import Tuple, Types
 from whence.pipeline.base import Base
 from whence.pipeline.columns import decode_rows, encode_rows
 from whence.pipeline.epochs import Position
-from whence.pipeline.files import checksum, read_file, sync_folder, write_file
+from whence.pipeline.files import checksum, read_file, reported_reading, sync_folder, write_file
 
 _TIME = "whence.time"
 _PRESENT = "whence.present"  # what a relation without columns has for one
@@ -47,14 +47,22 @@ class Snapshot:
 
 
 def write_snapshot(
-    folder: Path, base: Base, views: Mapping[str, Sequence[Tuple]], program: Program, *, epoch: int, source: Position
+    folder: Path,
+    base: Base,
+    views: Mapping[str, Sequence[Tuple]],
+    program: Program,
+    *,
+    epoch: int,
+    source: Position,
+    part: str = "",
 ) -> Snapshot:
+    """`part` is the folder of one part of the state, if it is kept in parts."""
     own = folder / f"{epoch:012d}"
     with reported_writing(own):
-        if own.exists():
-            shutil.rmtree(own)  # left there by a crash: no manifest names it
-        for part in ("base", "views"):
-            (own / part).mkdir(parents=True)
+        if (own / part).exists():
+            shutil.rmtree(own / part)  # left there by a crash: no manifest names it
+        for what in ("base", "views"):
+            (own / part / what).mkdir(parents=True)
     files: dict[str, str] = {}
     for name, rows in base.rows.items():
         times = base.windows.times(name)
@@ -62,32 +70,44 @@ def write_snapshot(
         table = as_table(listed, program.relations[name], program.types)
         if name in base.windows.kept:
             table = table.append_column(_TIME, pa.array(times.values(), pa.float64()))
-        files[_path("base", name)] = write_table(own / _path("base", name), table)
+        path = _path(part, "base", name)
+        files[path] = write_table(own / path, table)
     for name, view in views.items():
         table = as_table(view, program.relations[name], program.types)
-        files[_path("views", name)] = write_table(own / _path("views", name), table)
+        path = _path(part, "views", name)
+        files[path] = write_table(own / path, table)
+    sync_folder(own / part)
     sync_folder(own)
     sync_folder(folder)
     count = sum(map(len, base.rows.values()))
     return Snapshot(epoch, base.windows.clock, source, files, count)
 
 
-def read_base(folder: Path, snapshot: Snapshot, program: Program) -> Base:
+def read_base(folder: Path, snapshot: Snapshot, program: Program, part: str = "") -> Base:
     """Raises Damaged."""
     base = Base(program)
     base.windows.advance(snapshot.clock)
     for name in base.rows:
         relation = program.relations[name]
-        table = _read(folder / snapshot.name, _path("base", name), snapshot)
+        table = _read(folder / snapshot.name, _path(part, "base", name), snapshot)
         rows = from_table(table, relation, program.types)
         times: Iterable[float] = table.column(_TIME).to_pylist() if _TIME in table.column_names else [0.0] * len(rows)
         base.restore(name, zip(rows, times, strict=True))
     return base
 
 
-def read_view(folder: Path, snapshot: Snapshot, relation: Relation, types: Types) -> set[Tuple]:
+def read_view(folder: Path, snapshot: Snapshot, relation: Relation, types: Types, part: str = "") -> set[Tuple]:
     """Raises Damaged."""
-    return set(from_table(_read(folder / snapshot.name, _path("views", relation.name), snapshot), relation, types))
+    table = _read(folder / snapshot.name, _path(part, "views", relation.name), snapshot)
+    return set(from_table(table, relation, types))
+
+
+def count_view(folder: Path, snapshot: Snapshot, relation: str, part: str = "") -> int:
+    """How many rows a view has."""
+    path = folder / snapshot.name / _path(part, "views", relation)
+    with reported_reading(path):
+        rows: int = pq.read_metadata(path).num_rows
+    return rows
 
 
 def check_snapshot(folder: Path, snapshot: Snapshot) -> None:
@@ -121,8 +141,8 @@ def file_name(relation: str) -> str:
     return f"{quote(relation, safe='')}.parquet"
 
 
-def _path(part: str, relation: str) -> str:
-    return f"{part}/{file_name(relation)}"
+def _path(part: str, what: str, relation: str) -> str:
+    return f"{part and part + '/'}{what}/{file_name(relation)}"
 
 
 def _read(own: Path, path: str, snapshot: Snapshot) -> pa.Table:

@@ -18,12 +18,15 @@ from whence.pipeline.batches import is_done
 from whence.pipeline.epochs import Epoch, EpochCutter, Position
 from whence.pipeline.keeper import Keeper
 from whence.pipeline.lines import Lines
+from whence.pipeline.parts.keeping import Keeping
 from whence.pipeline.records import Bury, cut_epochs
 from whence.pipeline.spool import FilePlace, Spool, epoch_ends
 from whence.pipeline.streaming import Maintenance, query_id, read_folder
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from whence.pipeline.parts.keeper import PartedKeeper
 
 _CHECKED = 0.5
 
@@ -75,7 +78,8 @@ class SpoolBatches:
 class SpooledRun:
     """Takes lines through Spark. `folder` holds the spool and Spark's checkpoint."""
 
-    keeper: Keeper
+    keeping: Keeping
+    keeper: Keeper | PartedKeeper
     folder: Path
     schema: Schema
     size: int | None
@@ -91,18 +95,19 @@ class SpooledRun:
                 shutil.rmtree(path, ignore_errors=True)
         return Spool(self.folder / "spool").end() or self.keeper.source
 
-    def run(self, lines: Lines, spark: SparkSession) -> None:
-        """Until the lines end. Raises what an epoch raises."""
+    def run(self, lines: Lines, spark: SparkSession) -> Keeper | PartedKeeper:
+        """Until the lines end. Gives the keeper that came to the end. Raises what an epoch raises."""
         spool = Spool(self.folder / "spool")
         batches = SpoolBatches(spool, self.schema, self.size, self.bury)
         frame = read_folder(spark, spool.folder)
-        maintenance = Maintenance(self.keeper, frame, batches, self.folder / "checkpoint")
+        maintenance = Maintenance(self.keeping, self.keeper, frame, batches, self.folder / "checkpoint")
         try:
             lines.stopped = _either(lines.stopped, _has_ended(maintenance))
             spool.fill(lines, epoch_ends(self.schema, self.size), lines.stopped)
             maintenance.finish()
         finally:
             maintenance.stop()
+        return maintenance.keeper
 
 
 def _either(one: Callable[[], bool], other: Callable[[], bool]) -> Callable[[], bool]:

@@ -12,17 +12,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from whence.io import FactError
 from whence.io.updates import DeadLetterFile, Schema
 from whence.lang.program import Program
 from whence.lang.types import Tuple
 from whence.pipeline.batches import Batches, RecordBatches, RelationBatches
+from whence.pipeline.failures import reported_failures
 from whence.pipeline.files import StateError
 from whence.pipeline.frames import BadInput, Inputs
 from whence.pipeline.keeper import Keeper
+from whence.pipeline.parts.keeping import Keeping
+from whence.pipeline.parts.open import RESIDENT_LIMIT, Choice, open_state
 from whence.pipeline.report import EpochReport
 from whence.pipeline.sinks import Sink
-from whence.pipeline.store import RETAIN, SNAPSHOT_EVERY, Store
+from whence.pipeline.store import RETAIN, SNAPSHOT_EVERY
+from whence.plan.record import with_derivations
 from whence.reference import Limits
 from whence.session import Session
 
@@ -31,6 +34,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.listener import StreamingQueryListener
     from pyspark.sql.streaming.query import StreamingQuery
+
+    from whence.pipeline.parts.keeper import PartedKeeper
 
 _POLL = 0.1
 
@@ -50,7 +55,11 @@ def maintain(
     snapshot_every: int = SNAPSHOT_EVERY,
     retain: int = RETAIN,
     strategy: str = "support",
+    record: Iterable[str] = (),
     limits: Limits = Limits(),  # noqa: B008 - immutable
+    partitions: int | None = None,
+    resident_limit: int = RESIDENT_LIMIT,
+    on_choice: Callable[[Choice], object] | None = None,
 ) -> Maintenance:
     """Starts a streaming query that keeps the views of a program current, with their state in the folder `state`.
 
@@ -60,29 +69,42 @@ def maintain(
 
     A micro-batch is an epoch; commits among JSON records end more. `trigger` is Spark's processing time, such as
     "10 seconds"; `once` stops after what is there. Records that cannot be applied go to `dead_letters.jsonl` in the state.
-    `facts` are there from the start of a new state. `listeners` are told Spark's events of this query; its progress has, among
-    the observed metrics, `whence`: what the epochs of the micro-batch did. Raises StateError and BadInput.
+    `facts` are there from the start of a new state. The derivations of the relations in `record` become outputs, a table for
+    each rule; sinks that are to have them are made with `with_derivations(program, record)`.
+
+    The state is in the driver's memory while its base relations and views have no more than `resident_limit` rows. A larger
+    one, or any if `partitions` says how many, is in parts in the memory of Spark's workers, if the program can be taken apart
+    so. `on_choice` is told which it is, and why.
+
+    `listeners` are told Spark's events of this query; its progress has, among the observed metrics, `whence`: what the epochs of
+    the micro-batch did. Raises StateError and BadInput.
     """
+    record = tuple(record)
+    if record:
+        program = with_derivations(program, record)
     folder = Path(state).resolve()  # Java's current folder may be another
-    store = Store.open(folder, program)
+    opened = open_state(folder, program)
+    keeping = Keeping(
+        program,
+        sinks=sinks,
+        strategy=strategy,
+        limits=limits,
+        snapshot_every=snapshot_every,
+        retain=retain,
+        partitions=partitions,
+        resident_limit=resident_limit,
+        on_epoch=on_epoch,
+        on_choice=on_choice,
+    )
     with ExitStack() as undo:
-        undo.callback(store.close)
+        undo.callback(opened.close)
         letters = DeadLetterFile(folder / "dead_letters.jsonl", resume=True)
         frame, batches = _shaped(program, inputs, letters, spark)
-        keeper = Keeper(
-            program,
-            store=store,
-            sinks=sinks,
-            facts=facts,
-            strategy=strategy,
-            limits=limits,
-            snapshot_every=snapshot_every,
-            retain=retain,
-            on_epoch=on_epoch,
-        )
+        choice = keeping.choose(opened, facts, lambda: frame.sparkSession)
+        keeper = keeping.start(choice, opened, facts, lambda: frame.sparkSession)
         undo.callback(keeper.close, delivered=False)
         running = Maintenance(
-            keeper, frame, batches, folder / "checkpoint", trigger=trigger, once=once, listeners=listeners
+            keeping, keeper, frame, batches, folder / "checkpoint", trigger=trigger, once=once, listeners=listeners
         )
         undo.pop_all()
     return running
@@ -126,7 +148,8 @@ class Maintenance:
 
     def __init__(
         self,
-        keeper: Keeper,
+        keeping: Keeping,
+        keeper: Keeper | PartedKeeper,
         frame: DataFrame,
         batches: Batches,
         checkpoint: Path,
@@ -138,6 +161,7 @@ class Maintenance:
         from whence.pipeline.listening import EpochListener  # noqa: PLC0415 - Spark is not imported before it is used
 
         self.keeper = keeper
+        self._keeping = keeping
         self.progress: EpochReport | None = None
         self.seconds = 0.0  # in batches, apart from what Spark does with them
         self._asked = threading.Event()
@@ -157,6 +181,9 @@ class Maintenance:
 
     @property
     def session(self) -> Session:
+        """Raises StateError if the state is in parts: no session has all of it."""
+        if not isinstance(self.keeper, Keeper):
+            raise StateError(["the state is in parts: there is no session with all of it"])
         return self.keeper.session
 
     def view(self, name: str) -> set[Tuple]:
@@ -219,6 +246,7 @@ class Maintenance:
         if reports:
             self.progress = reports[-1]
         self._listener.applied(batch, reports)
+        self.keeper = self._keeping.outgrown(self.keeper, frame.sparkSession)
         self.seconds += time.perf_counter() - started
 
     def _refuse_another_checkpoint(self) -> None:
@@ -229,21 +257,9 @@ class Maintenance:
             raise StateError([problem], hints=["restore the folder from a copy, or start anew with another one"])
 
 
-class BatchFailed(FactError):
-    """Spark could not bring the rows of a micro-batch. Nothing of it has been applied."""
-
-
 def _fetch(frame: DataFrame, batch: int) -> pa.Table:
-    from py4j.protocol import Py4JJavaError  # noqa: PLC0415
-    from pyspark.errors import PySparkException  # noqa: PLC0415
-
-    try:
+    with reported_failures(f"Spark could not bring micro-batch {batch}"):
         return frame.toArrow()
-    except (Py4JJavaError, PySparkException) as error:
-        java = getattr(error, "java_exception", None)
-        reason = str(error).splitlines()[0] if java is None else str(java.getMessage()).splitlines()[0]
-        hint = "started again, the query goes on with this micro-batch"
-        raise BatchFailed([f"Spark could not bring micro-batch {batch}: {reason}"], hints=[hint]) from error
 
 
 def query_id(checkpoint: Path) -> str | None:

@@ -9,14 +9,14 @@ from whence.io.order import sort_rows
 from whence.lang.program import Program
 from whence.lang.types import Tuple
 from whence.pipeline.files import StateError
-from whence.pipeline.store import Store
+from whence.pipeline.folder import StateFolder
 
 _SHOWN = 3
 
 Evaluate = Callable[[Program, Mapping[str, set[Tuple]]], Mapping[str, set[Tuple]]]
 
 
-def verify(store: Store, evaluate: Evaluate) -> Iterator[str]:
+def verify(store: StateFolder, evaluate: Evaluate) -> Iterator[str]:
     """What is wrong, one sentence each: damaged files, changes that do not add up, views that are not the evaluator's."""
     damaged = list(store.damages())
     yield from damaged
@@ -26,17 +26,17 @@ def verify(store: Store, evaluate: Evaluate) -> Iterator[str]:
         for name in store.outputs:
             added_up = store.view_at(name, newer.epoch, start=older)
             yield from _differences(store, name, newer.epoch, added_up, store.view_at(name, newer.epoch))
+    epoch = store.last_epoch
     try:
-        found = store.recover()
+        for piece in store.pieces():
+            expected = evaluate(piece.program, piece.base)
+            for name, view in piece.views.items():
+                yield from _differences(store, name, epoch, view(), expected[name])
     except StateError as error:
         yield from error.problems
-        return
-    expected = evaluate(store.program, found.base.rows)
-    for name in store.outputs:
-        yield from _differences(store, name, found.epoch, store.view_at(name, found.epoch), expected[name])
 
 
-def _differences(store: Store, name: str, epoch: int, found: set[Tuple], expected: set[Tuple]) -> Iterator[str]:
+def _differences(store: StateFolder, name: str, epoch: int, found: set[Tuple], expected: set[Tuple]) -> Iterator[str]:
     relation = store.program.relations[name]
     kinds = [each.kind for each in relation.fields]
     for rows, what in ((expected - found, "lacks"), (found - expected, "holds without reason")):

@@ -2,22 +2,26 @@
 
 `r: h(x) :- b(x, y).` becomes
 
-    r!derivations(x, y) :- b(x, y).
-    h(x) :- r!derivations(x, y).
+    r.derivations(x, y) :- b(x, y).
+    h(x) :- r.derivations(x, y).
 
 A row holds the values of all variables, wildcards included, so that it tells which tuples were used; the tuples' own values
 identify them and no numbers are needed. Rules that share a body, as the heads of one statement do, share the table.
+
+A recursion stays as it is, with the tables on top of it: its rounds, and the ranks of its rows, do not depend on what is
+recorded, and all firings become rows at once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field, fields, replace
 
 from whence.lang.order import binds
-from whence.lang.program import Atom, Literal, Program, Relation, Rule, Stratum, Var
+from whence.lang.program import Atom, Literal, Program, Relation, Rule, Stratum, Transfer, Var
 from whence.lang.tree import walk
 from whence.lang.types import Field
+from whence.plan.compile import Plan, compile_plan
 from whence.plan.wildcards import name_wildcards
 
 
@@ -30,11 +34,48 @@ class Recording:
     rule: Rule
 
 
+@dataclass(frozen=True)
+class RecordedProgram(Program):
+    """A program with tables for the derivations of the relations in `record`, as outputs; `plain` is the one without."""
+
+    plain: Program = field(kw_only=True, repr=False, compare=False)
+    record: tuple[str, ...] = field(kw_only=True)
+
+
+def with_derivations(program: Program, relations: Iterable[str]) -> RecordedProgram:
+    """The program with the derivations of some relations as outputs. Raises ValueError for those that have none to record.
+
+    >>> from whence import load
+    >>> program = with_derivations(load("r: p(x) :- e(x, y). .decl e(x:number, y:number) .input e .output p"), ["p"])
+    >>> program.outputs
+    ('p', 'r.derivations')
+    """
+    record = tuple(dict.fromkeys(relations))
+    refuse_unrecordable(program, compile_plan(program), record)
+    changed, recordings = record_derivations(program, record)
+    transfers = program.transfers
+    if any(program.transfers_of("output")):
+        tables = dict.fromkeys(each.relation for each in recordings.values())
+        transfers += tuple(Transfer("output", name, {}, changed.relations[name].span) for name in tables)
+    parts = {each.name: getattr(changed, each.name) for each in fields(Program)} | {"transfers": transfers}
+    return RecordedProgram(**parts, plain=program, record=record)
+
+
+def refuse_unrecordable(program: Program, plan: Plan, relations: Collection[str]) -> None:
+    """Raises ValueError for a relation whose tuples do not come from firings of its rules alone."""
+    for name in relations:
+        if name not in program.relations:
+            raise ValueError(f"there is no relation {name}; there are {', '.join(program.relations)}")
+        if all(rule.is_fact for rule in program.rules_for(name)):
+            raise ValueError(f"no rule derives {name}: there is nothing to record")
+    for stratum in plan.strata:
+        for name in set(relations) & set(stratum.relations):
+            if not stratum.native:
+                raise ValueError(f"derivations of {name} cannot be recorded: {stratum.why_not_native}")
+
+
 def record_derivations(program: Program, relations: Collection[str]) -> tuple[Program, dict[str, Recording]]:
     """The program with tables for the rules of some relations, and where they are, by rule."""
-    unknown = [name for name in relations if name not in program.relations]
-    if unknown:
-        raise ValueError(f"there is no relation {unknown[0]}")
     recorder = _Recorder(program)
     for stratum in program.strata:
         recorder.add(stratum, [name for name in stratum.relations if name in relations])
@@ -58,28 +99,36 @@ class _Recorder:
     shared: dict[tuple[Literal, ...], str] = field(default_factory=dict)
 
     def add(self, stratum: Stratum, chosen: list[str]) -> None:
-        # A table inside a recursion belongs to it; any other may serve the strata above as well.
-        made = {} if stratum.recursive else self.shared
-        before = len(made)
+        before = len(self.shared)
         for rule in self.program.rules:
             if rule.head.relation in chosen and not rule.is_fact:
-                self._record(rule, made)
-        tables = list(made.values())[before:]
-        if stratum.recursive:
-            self.strata.append(replace(stratum, relations=(*stratum.relations, *tables)))
-        else:
-            self.strata += [*(Stratum((name,)) for name in tables), stratum]
+                self._record(rule, is_source=not stratum.recursive)
+        tables = [Stratum((name,)) for name in list(self.shared.values())[before:]]
+        self.strata += [stratum, *tables] if stratum.recursive else [*tables, stratum]
 
-    def _record(self, rule: Rule, made: dict[tuple[Literal, ...], str]) -> None:
+    def _record(self, rule: Rule, *, is_source: bool) -> None:
+        """A table for the rule; if it is to be the source of the head's tuples, in place of the rule's body."""
         named = replace(rule, body=name_wildcards(rule.body))
         bound = dict.fromkeys(name for literal in named.body for name in binds(literal))
         kinds = {part.name: part.kind for part in walk(named.body) if isinstance(part, Var)}
         variables = tuple(Var(name, kinds[name]) for name in bound)
-        table = made.get(named.body)
+        table = self.shared.get(named.body)
         if table is None:
-            table = made[named.body] = f"{rule.name}!derivations"
-            fields = tuple(Field(each.name, str(each.kind), each.kind) for each in variables)
-            self.relations[table] = Relation(table, fields, rule.span)
+            # Made-up names of rules are unfit for files and tables elsewhere, and so are those of wildcards.
+            table = self.shared[named.body] = f"{rule.name.replace('#', '.')}.derivations"
+            if table in self.program.relations:
+                raise ValueError(f"{table} is a relation already: give rule {rule.name} another name")
+            columns = tuple(Field(_column(each.name, bound), str(each.kind), each.kind) for each in variables)
+            self.relations[table] = Relation(table, columns, rule.span)
             self.rules.append(replace(named, name=f"{rule.name}!fires", head=Atom(table, variables, rule.span)))
-        self.rules.append(replace(rule, body=(Atom(table, variables, rule.span),)))
+        self.rules.append(replace(rule, body=(Atom(table, variables, rule.span),)) if is_source else rule)
         self.recordings[rule.name] = Recording(table, variables, named)
+
+
+def _column(variable: str, taken: Collection[str]) -> str:
+    if not variable.startswith("?"):
+        return variable
+    name = f"any{variable[1:]}"
+    while name in taken:
+        name += "_"
+    return name

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from whence.lang.program import Rule
 from whence.lang.types import Kind, Value
@@ -129,7 +131,7 @@ class DeltaPlan:
     slots: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class StratumPlan:
     """Relations evaluated together. `native` strata have delta plans; the others are evaluated anew when an input changes."""
 
@@ -143,3 +145,12 @@ class StratumPlan:
     inputs: tuple[str, ...] = ()
     # Relations that hold groups of others.
     aggregates: tuple[AggregateSpec, ...] = ()
+
+    @cached_property
+    def readers(self) -> Mapping[tuple[str, bool], Sequence[DeltaPlan]]:
+        """The plans that begin with changes of a relation, as positive or as negated literals."""
+        found: dict[tuple[str, bool], list[DeltaPlan]] = {}
+        for plan in self.deltas:
+            if plan.scan is not None:
+                found.setdefault((plan.scan.relation, plan.negated), []).append(plan)
+        return found

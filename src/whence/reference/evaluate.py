@@ -20,8 +20,7 @@ from functools import cached_property
 from itertools import count
 
 from whence.lang.compare import order_key
-from whence.lang.program import Const, Program, Relation, Rule, Stratum
-from whence.lang.tree import walk
+from whence.lang.program import Program, Relation, Rule, Stratum
 from whence.lang.types import Tuple, Value
 from whence.reference.limits import Guard, Limits, OnRound
 from whence.reference.solve import Solver
@@ -124,8 +123,7 @@ class StratumEvaluator:
 
     @cached_property
     def _written(self) -> dict[Value, int]:
-        constants = (part.value for rule in self.program.rules for part in walk(rule) if isinstance(part, Const))
-        return {value: at for at, value in enumerate(dict.fromkeys(constants))}
+        return {value: at for at, value in enumerate(self.program.written)}
 
     def _choice_order(self, row: Tuple) -> list[tuple[object, ...]]:
         """Which tuple a choice prefers: values written in the program first, in the order they are written, then by value."""

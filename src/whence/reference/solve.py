@@ -216,7 +216,7 @@ class Solver:
 
     def _call(self, name: str, values: list[Value], kind: Kind) -> Value:
         try:
-            return checked_call(name, self.program.functions[name], values, kind)
+            return checked_call(name, self.program.functions[name], values, kind, self.program.types)
         except FunctionError as error:
             raise FunctionError(f"{self._where()}: {error}") from error.__cause__
 

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from whence.backends.spark.evaluate import Views, evaluate
     from whence.backends.spark.options import Mode
     from whence.pipeline.streaming import Maintenance, maintain
+    from whence.plan.record import with_derivations
 
 __all__ = [
     "Choice",
@@ -20,6 +21,7 @@ __all__ = [
     "evaluate",
     "evaluate_annotated",
     "maintain",
+    "with_derivations",
 ]
 
 _HOMES = {
@@ -32,6 +34,7 @@ _HOMES = {
     "ModeError": "whence.backends.spark.choose",
     "Maintenance": "whence.pipeline.streaming",
     "maintain": "whence.pipeline.streaming",
+    "with_derivations": "whence.plan.record",
 }
 
 

@@ -71,3 +71,61 @@ def test_options_for_spark_need_spark(folder: Path) -> None:
     for options in (["--mode", "shuffled"], ["--master", "local"], ["--format", "csv"]):
         result = CliRunner().invoke(app, ["eval", "p.dl", *options])
         assert (result.exit_code, "it is for --backend spark" in result.stderr) == (2, True)
+
+
+COSTS = """.decl link(x: symbol, y: symbol, cost: number, odds: float, level: symbol)
+.input link
+.decl two(x: symbol, z: symbol)
+.output two
+.printsize two
+two(x, z) :- link(x, y, _, _, _), link(y, z, _, _, _).
+"""
+ROUTES = (
+    COSTS
+    + """.decl reach(x: symbol, y: symbol)
+.output reach
+reach(x, y) :- link(x, y, _, _, _).
+reach(x, z) :- reach(x, y), link(y, z, _, _, _).
+"""
+)
+
+
+@pytest.mark.parametrize(
+    ("semiring", "column"),
+    [("tropical", "cost"), ("tropical", ""), ("viterbi", "odds"), ("access", "level"), ("natural", "cost")],
+)
+def test_annotations_are_those_of_the_local_engine(folder: Path, semiring: str, column: str) -> None:
+    Path("p.dl").write_text(COSTS if semiring == "natural" else ROUTES)
+    lines = ("a\tb\t3\t0.5\tsecret", "b\tc\t4\t0.25\tpublic", "c\ta\t0\t1\tpublic", "a\tc\t9\t0.75\ttop-secret")
+    Path("link.facts").write_text("".join(f"{line}\n" for line in lines))
+    options = ["-D", "-", "-q", "--semiring", semiring, *(["--annotate", f"link={column}"] if column else [])]
+    local = CliRunner().invoke(app, ["eval", "p.dl", *options])
+    assert local.exit_code == 0
+    assert run(*options)[:2] == (0, local.stdout)
+
+
+def test_annotations_are_written_in_every_form(folder: Path) -> None:
+    Path("p.dl").write_text(PROGRAM)
+    assert run("--semiring", "tropical", "--annotate", "link=y", "-D", "out", "--format", "parquet", "-q")[0] == 0
+    found = pq.read_table(folder / "out/reach.parquet").to_pylist()
+    assert sorted(found, key=str) == [
+        {"x": 1, "y": 2, "annotation": 2.0},
+        {"x": 1, "y": 3, "annotation": 5.0},
+        {"x": 2, "y": 3, "annotation": 3.0},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("code", "options", "message"),
+    [
+        (1, "--semiring counting", "the local engine meets each once"),
+        (1, "--semiring why", "why has no operations on Spark; boolean, natural"),
+        (1, "--semiring viterbi --annotate link=y", "is no value of viterbi"),
+        (2, "--semiring tropical --annotate link=price", "link has no column price; it has x, y"),
+        (2, "--semiring tropical --mode in-task", "with --semiring recursion always runs in rounds of joins"),
+    ],
+)
+def test_mistakes_with_annotations_are_said(folder: Path, code: int, options: str, message: str) -> None:
+    result = run("-D", "-", *options.split())
+    assert result[0] == code
+    assert message in " ".join(result[2].replace("│", " ").split())

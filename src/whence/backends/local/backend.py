@@ -18,7 +18,7 @@ from whence.backends.local.functors import apply_function, apply_functor, compar
 from whence.backends.local.groups import LocalGroups
 from whence.backends.local.table import Table
 from whence.backends.local.words import Dictionary, Words
-from whence.engine.protocol import ADDED, BATCH, GONE, HIDDEN, QUEUED, SUSPENDED, Forbid, Trace
+from whence.engine.protocol import ADDED, BATCH, EXTERNAL, GONE, HIDDEN, QUEUED, SUSPENDED, Forbid, Trace
 from whence.lang.calls import FunctionError, checked_call
 from whence.lang.functors import solutions_of_range
 from whence.lang.program import Program
@@ -144,17 +144,18 @@ class LocalBackend:
     def take_over(self, relation: str, other: LocalBackend) -> tuple[Ids, Ids]:
         """Puts the table of another backend into the place of this one's, and flags what came and what went.
 
-        Rows that went stay in it, like those of any epoch.
+        Rows that went stay in it, like those of any epoch, and it is known which of them came from outside.
         """
         self.enumerated += other.enumerated
         other.enumerated = 0
-        before, after = self.rows(relation), other.tables[relation]
+        before, outside, after = self.rows(relation), self.rows(relation, having=EXTERNAL), other.tables[relation]
         kept = after.find(before)
         after.change_flags(kept[kept >= 0], off=ADDED)
         added = after.with_flags(after.ids(), on=ADDED)
         went = np.ascontiguousarray(before[kept < 0])
         gone = after.add_supports(went, self.unranked(went))
         after.change_flags(gone, on=GONE, off=ADDED | SUSPENDED | QUEUED | HIDDEN)
+        after.change_flags(after.find(outside), on=EXTERNAL)
         self.tables[relation] = after
         return added, gone
 
@@ -421,7 +422,7 @@ class LocalBackend:
 
         def call(*args: Value) -> Value:
             try:
-                return checked_call(name, function, args, kind)
+                return checked_call(name, function, args, kind, self.program.types)
             except FunctionError as error:
                 raise FunctionError(f"{self._where(plan)}: {error}") from error.__cause__
 

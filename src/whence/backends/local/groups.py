@@ -8,7 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from whence.backends.local.arrays import Ids, Lines, distinct_lines, without
+from whence.backends.local import best
+from whence.backends.local.arrays import Ids, Lines, without
+from whence.backends.local.hashing import distinct_lines
 from whence.backends.local.table import Table
 from whence.backends.local.words import Dictionary, Words
 from whence.lang.aggregates import combine
@@ -17,6 +19,9 @@ from whence.lang.functors import Undefined
 from whence.lang.program import Program
 from whence.lang.types import NUMBER, SYMBOL, UNSIGNED, Value
 from whence.plan.extract_aggregates import AggregateSpec
+
+# So many of the rows that wait come at once at least, and this part of them: fewer would be more rounds, more would be in vain.
+FEW, PART = 256, 16
 
 
 @dataclass
@@ -39,32 +44,52 @@ class LocalGroups:
             columns = spec.key_columns
         elif relation == spec.context:
             columns = tuple(range(len(columns)))
-        return self.merge([self.tables[relation].part(ids, columns)])
+        return distinct_lines(self.tables[relation].part(ids, columns))
 
     def the_only_key(self) -> Lines:
         return np.zeros((1, 0), dtype=np.int64)
 
     def merge(self, batches: Sequence[Lines]) -> Lines:
-        return distinct_lines(np.concatenate(batches))
+        return batches[0] if len(batches) == 1 else distinct_lines(np.concatenate(batches))
 
     def improved(self, ids: Ids, absent: int) -> Lines:
-        keys, picks, values, bests = self._beside_best(ids, absent)
-        may_change = np.ones(len(keys), dtype=np.bool_)
-        may_change[picks] = values < bests if self.spec.op == "min" else values > bests
-        return distinct_lines(keys[may_change])
+        keys, results = self._compared(ids, absent)
+        return distinct_lines(keys[results <= best.BETTER])
 
     def weakened(self, ids: Ids, absent: int) -> Lines:
-        keys, picks, values, bests = self._beside_best(ids, absent)
-        return distinct_lines(keys[picks[values == bests]])
+        keys, results = self._compared(ids, absent)
+        return distinct_lines(keys[results == best.EQUAL])
 
-    def _beside_best(self, ids: Ids, absent: int) -> tuple[Lines, Ids, Words, Words]:
-        """The keys of rows; which of them have a row in the output; and the values of both, where that is all it takes."""
-        spec, rows, table = self.spec, self.tables[self.spec.rows], self.tables[self.spec.output]
-        keys = rows.part(ids, spec.key_columns)
-        picks, best = self._rows_of(keys, absent)
-        assert spec.value_column is not None
-        values = rows.column(ids, spec.value_column)[picks]
-        return keys, picks, values, table.column(best, spec.output_value)
+    def _compared(self, ids: Ids, absent: int) -> tuple[Lines, Ids]:
+        """The keys of rows, and how their values compare with those of their groups."""
+        spec, rows = self.spec, self.tables[self.spec.rows]
+        keys: Lines = np.empty((len(ids), len(spec.key_columns)), dtype=np.int64)
+        results: Ids = np.empty(len(ids), dtype=np.int32)
+        best.compare_rows(
+            rows.address,
+            ids,
+            np.array(spec.key_columns, dtype=np.int64),
+            spec.value_column,
+            self.tables[spec.output].index(spec.output_keys).address,
+            spec.output_value,
+            absent,
+            spec.op == "min",
+            keys,
+            results,
+        )
+        return keys, results
+
+    def best_first(self, ids: Ids) -> tuple[Ids, Ids | None]:
+        assert self.spec.value_column is not None
+        count = max(FEW, len(ids) // PART)
+        if len(ids) <= count:
+            return ids, None
+        values = self.tables[self.spec.rows].column(ids, self.spec.value_column)
+        if self.spec.op == "min":
+            best = values <= np.partition(values, count)[count]
+        else:
+            best = values >= np.partition(values, -count)[-count]
+        return ids[best], ids[~best]
 
     def without_rows(self, keys: Lines, absent: int) -> Lines:
         has_row = np.zeros(len(keys), dtype=np.bool_)
@@ -72,6 +97,8 @@ class LocalGroups:
         return keys[~has_row]
 
     def regroup(self, keys: Lines, forbid: Mapping[str, int], absent: int) -> tuple[Lines, Lines]:
+        if self._is_by_numbers:
+            return self._regroup(keys, forbid, absent, by_rank=False)
         table = self.tables[self.spec.output]
         _, before = self._rows_of(keys, absent)
         after = self._aggregated(keys, forbid)
@@ -79,10 +106,35 @@ class LocalGroups:
         return table.keys(without(before, stay)), after[stay < 0]
 
     def unsupported(self, keys: Lines, forbid: Mapping[str, int], absent: int, recursive: tuple[str, ...]) -> Lines:
+        if self._is_by_numbers:
+            return self._regroup(keys, forbid, absent, by_rank=self.spec.rows in recursive)[0]
         table = self.tables[self.spec.output]
         picks, before = self._rows_of(keys, absent)
         after = self._aggregated(keys[picks], forbid, table.ranks(before), recursive)
         return table.keys(without(before, table.find(after)))
+
+    @property
+    def _is_by_numbers(self) -> bool:
+        return self.is_of_numbers and self.spec.context is None
+
+    def _regroup(self, keys: Lines, forbid: Mapping[str, int], absent: int, *, by_rank: bool) -> tuple[Lines, Lines]:
+        """Rows of the output that are not what groups aggregate to, and rows that are and are not there."""
+        spec, output = self.spec, self.tables[self.spec.output]
+        told = (forbid[spec.rows], absent, spec.value_column, spec.output_value, spec.op == "min", by_rank)
+        outdated, missing = np.empty((2, len(keys), output.arity), dtype=np.int64)
+        counts = np.empty(2, dtype=np.int64)
+        best.regroup(
+            self.tables[spec.rows].index(spec.key_columns).address,
+            output.index(spec.output_keys).address,
+            keys,
+            np.array(told, dtype=np.int64),
+            np.array(spec.output_keys, dtype=np.int64),
+            outdated,
+            missing,
+            counts,
+        )
+        old, new = counts.tolist()
+        return outdated[:old], missing[:new]
 
     def _rows_of(self, keys: Lines, absent: int) -> tuple[Ids, Ids]:
         """The output's rows: which of the keys, and the row."""

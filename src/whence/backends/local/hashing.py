@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from whence.backends.local.arrays import Lines
 from whence.backends.local.memory import Growing, address_of, compiled, halves_at, kernel, prefetch, words_at
 
 EMPTY, DELETED = -1, -2
@@ -128,6 +129,35 @@ def read_column(address: int, ids: Any, column: int, out: Any) -> None:
     lines, width, step = halves_at(handle[LINES]), handle[WIDTH], handle[STEP]
     for at in range(len(ids)):
         out[at] = word_at(lines, np.int64(ids[at]) * width, column, step)
+
+
+@kernel("lines lines")
+def choose_distinct(lines: Any, out: Any) -> int:
+    """Each line once, in the order they come first; returns how many there are."""
+    count, columns, size, end = lines.shape[0], lines.shape[1], 2 * BLOCK, 0
+    while size < 2 * count:
+        size *= 2
+    slots = np.full(size, EMPTY, dtype=np.int32)
+    words, chosen = halves_at(lines.ctypes.data), halves_at(out.ctypes.data)
+    for at in range(count):
+        key = 2 * columns * at
+        slot = hash_at(words, key, columns, 2) & (size - 1)
+        while slots[slot] != EMPTY and not same_words(chosen, 2 * columns * slots[slot], 2, words, key, columns):
+            slot = (slot + 1) & (size - 1)
+        if slots[slot] == EMPTY:
+            slots[slot] = end
+            for column in range(columns):
+                out[end, column] = lines[at, column]
+            end += 1
+    return end
+
+
+def distinct_lines(lines: Lines) -> Lines:
+    """Each line once."""
+    if len(lines) < 2:
+        return lines
+    chosen: Lines = np.empty_like(lines)
+    return chosen[: choose_distinct(lines, chosen)]
 
 
 def _limit(slots: int) -> int:

@@ -14,6 +14,7 @@ from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.types import IntegralType
 
 from whence.backends.spark.boundary import SchemaError, bring_in, columns, inner_rows, take_out
 from whence.backends.spark.rules import RuleCompiler, full_plan, why_not_sql
@@ -27,7 +28,18 @@ from whence.plan.delta_plans import delta_plans
 from whence.plan.steps import DeltaPlan, StratumPlan
 from whence.reference import Limits, RunawayError
 from whence.reference.annotated import base_facts, check_annotatable
-from whence.semiring import Access, Boolean, Fuzzy, Natural, NotInThisSemiring, Semiring, Tropical, Viterbi
+from whence.semiring import (
+    Access,
+    Boolean,
+    Counting,
+    Fuzzy,
+    Integer,
+    Natural,
+    NotInThisSemiring,
+    Semiring,
+    Tropical,
+    Viterbi,
+)
 
 ANNOTATION = "annotation"
 _SUFFIX = "!annotated"
@@ -55,11 +67,15 @@ def native(semiring: Semiring[Any]) -> Native:
     """Raises NotInThisSemiring for those that Spark has no operations for."""
     match semiring:
         case Boolean():
-            return Native("bool_or({})", "({} or {})", "({} and {})", "false", "true", NUMBER, "true", "boolean({})")
-        case Natural():
+            either = "case {0} when 0 then false when 1 then true end"
+            return Native(
+                "bool_or({})", "({} or {})", "({} and {})", "false", "true", NUMBER, "({}) is not null", either
+            )
+        case Natural() | Counting() | Integer():
             total, product = _no_overflow("sum({})"), _no_overflow("{} * {}")
             exact = "cast({} as decimal(38, 0))"
-            return Native(total, "{} + {}", product, "0", exact.format(1), NUMBER, "{} >= 0", exact)
+            valid = "true" if isinstance(semiring, Integer) else "{} >= 0"
+            return Native(total, "{} + {}", product, "0", exact.format(1), NUMBER, valid, exact)
         case Fuzzy():
             return Native("max({})", "greatest({}, {})", "least({}, {})", "0d", "1d", FLOAT, "{} between 0 and 1")
         case Viterbi():
@@ -75,7 +91,7 @@ def native(semiring: Semiring[Any]) -> Native:
             )
         case _:
             raise semiring.refusal(
-                "has no operations on Spark; boolean, natural, tropical, viterbi, fuzzy and access have"
+                "has no operations on Spark; boolean, natural, counting, integer, tropical, viterbi, fuzzy and access have"
             )
 
 
@@ -103,6 +119,9 @@ def evaluate_annotated(
     for name in inputs:
         if name not in program.base_relations:
             raise SchemaError(f"{name} is no input; the inputs are {', '.join(program.base_relations)}")
+    for name, relation in program.relations.items():
+        if any(each.name.lower() == ANNOTATION for each in relation.fields):
+            raise SchemaError(f"{name} has a column {ANNOTATION} of its own: call it something else")
     return _Run(session, program, semiring, limits).evaluate(inputs, annotate or {})
 
 
@@ -189,7 +208,7 @@ class _Run:
         if not self.semiring.properties.idempotent:
             names = ", ".join(stratum.relations)
             raise self.semiring.refusal(
-                f"is not idempotent, and on Spark a recursion ({names}) meets derivations twice"
+                f"is not idempotent, and on Spark a recursion ({names}) meets derivations twice; the local engine meets each once"
             )
         with partitions(self.spark) as set_partitions:
             changed: dict[str, DataFrame] = {}
@@ -255,7 +274,8 @@ class _Run:
     def _sum(self, name: str, frames: list[DataFrame]) -> DataFrame:
         keys, annotation = columns(self.plan.program.relations[name]), self._column(name)
         whole = reduce(DataFrame.union, [frame.select(*keys, annotation) for frame in frames])
-        return whole.groupBy(*keys).agg(F.expr(f"{self.native.total.format(annotation)} as {annotation}"))
+        totals = whole.groupBy(*keys).agg(F.expr(f"{self.native.total.format(annotation)} as {annotation}"))
+        return totals.filter(f"{annotation} != {self.native.zero}")
 
     def _bring_in(self, name: str, frame: DataFrame, column: str | None) -> DataFrame:
         relation, annotation = self.source.relations[name], self._column(name)
@@ -266,9 +286,10 @@ class _Run:
                 f"{name} has no column {column} to take annotations from; it has {', '.join(frame.columns)}"
             )
         kept = [each.name for each in relation.fields if each.name in frame.columns]
-        rows = bring_in(
-            frame.select(*kept, F.col(column).alias(ANNOTATION)), self._extended(relation), self.shapes, "refuse"
-        )
+        given = F.col(column)
+        if self.native.kind == FLOAT and isinstance(frame.schema[column].dataType, IntegralType):
+            given = given.cast("double")
+        rows = bring_in(frame.select(*kept, given.alias(ANNOTATION)), self._extended(relation), self.shapes, "refuse")
         value = self.native.inside.format(annotation)
         wrong = f"raise_error(concat('{name}: ', {annotation}, ' is no value of {self.semiring.name}'))"
         checked = rows.withColumn(annotation, F.expr(f"if({self.native.valid.format(value)}, {value}, {wrong})"))

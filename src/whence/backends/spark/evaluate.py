@@ -23,22 +23,24 @@ from whence.backends.spark.tasks import Fragment, run_in_parts, run_in_task
 from whence.lang.program import Aggregation, Apply, Atom, Program, Rule, Stratum, Transfer
 from whence.lang.tree import walk
 from whence.lang.types import Tuple
-from whence.plan import compile_evaluation
+from whence.plan import compile_evaluation, compile_plan
 from whence.plan.compile import AGGREGATES_INSIDE
 from whence.plan.decompose import recursive_rules, seed_rules
 from whence.plan.delta_plans import delta_plans
 from whence.plan.extract_aggregates import AggregateSpec
+from whence.plan.record import Recording, record_derivations, refuse_unrecordable
 from whence.plan.steps import StratumPlan
 from whence.reference import Limits
 from whence.reference.solve import Solver
 
 
 class Views(dict[str, DataFrame]):
-    """The relations asked for, and how each stratum runs."""
+    """The relations asked for, how each stratum runs, and by rule where its derivations are, if they are recorded."""
 
     def __init__(self, frames: Mapping[str, DataFrame], choices: tuple[Choice, ...], kept: list[DataFrame]) -> None:
         super().__init__(frames)
         self.choices = choices
+        self.recordings: Mapping[str, Recording] = {}
         self._kept = kept
 
     def explain(self) -> str:
@@ -59,6 +61,7 @@ def evaluate(
     wanted: Iterable[str] | None = None,
     nulls: str = "refuse",
     task_limit: int = TASK_LIMIT,
+    record: Iterable[str] = (),
     limits: Limits = Limits(),  # noqa: B008 - immutable
     on_plan: Callable[[Choice], None] | None = None,
 ) -> Views:
@@ -66,6 +69,7 @@ def evaluate(
 
     An input that is not given is empty. `mode` is how recursion runs; left to itself, each stratum gets the way that its
     rules allow and its size asks for. `nulls` are refused when they are read, or the rows that hold them dropped.
+    The derivations of the relations in `record` are DataFrames too, one for each rule; `recordings` says which.
     Raises `SchemaError` for a DataFrame that does not fit its relation, `ModeError` for a mode that a stratum does not allow.
     """
     if nulls not in NULLS:
@@ -87,6 +91,10 @@ def evaluate(
     for name in asked:
         if name not in program.relations:
             raise ValueError(f"there is no relation {name} to be wanted")
+    record = tuple(record)
+    refuse_unrecordable(program, compile_plan(program), record)
+    program, recordings = record_derivations(program, record)
+    asked |= dict.fromkeys(each.relation for each in recordings.values())
     run = _Run(
         session,
         program,
@@ -98,6 +106,7 @@ def evaluate(
         limits=limits,
     )
     views = run.evaluate()
+    views.recordings = recordings
     for choice in views.choices if on_plan is not None else ():
         assert on_plan is not None
         on_plan(choice)

@@ -18,7 +18,7 @@ from whence.backends.spark.shapes import Shapes
 from whence.backends.spark.udfs import as_udf
 from whence.lang.calls import FunctionError, checked_call
 from whence.lang.functors import Undefined, cast, holds, implementation, ordinal
-from whence.lang.types import FLOAT, NUMBER, SYMBOL, UNSIGNED, Kind, ListKind, RecordKind, Value
+from whence.lang.types import FLOAT, NUMBER, SYMBOL, UNSIGNED, Kind, ListKind, RecordKind, Types, Value
 
 _WORD = "18446744073709551616BD"
 _HALF = "9223372036854775808BD"
@@ -195,11 +195,12 @@ class Registered:
     name: str
     function: Callable[..., object]
     kind: Kind
+    types: Types
     where: str
 
     def __call__(self, *args: Value) -> Value:
         try:
-            return checked_call(self.name, self.function, args, self.kind)
+            return checked_call(self.name, self.function, args, self.kind, self.types)
         except FunctionError as error:
             raise FunctionError(f"{self.where}: {error}") from error.__cause__
 

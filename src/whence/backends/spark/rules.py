@@ -207,7 +207,7 @@ class RuleCompiler:
         else:
             place = self.program.source.place(rule.span)
             where = f"{place.file.name}:{place.line}: rule {rule.name}"
-            registered = Registered(step.functor, function, step.kind, where)
+            registered = Registered(step.functor, function, step.kind, self.program.types, where)
             value = function_udf(registered, columns, step.arg_kinds, self.shapes)
         return frame.withColumn(target, value).filter(f"{target} is not null")
 

@@ -16,7 +16,7 @@ from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 from whence.lang.program import Program, Relation
 from whence.lang.types import Tuple
 from whence.pipeline.columns import encode_rows
-from whence.pipeline.store import output_names
+from whence.pipeline.folder import output_names
 from whence.session import Changes
 
 APPLICATION = "whence"

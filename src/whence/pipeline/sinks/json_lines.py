@@ -11,7 +11,7 @@ from typing import BinaryIO
 from whence.io.updates import format_changes, reported_writing
 from whence.lang.program import Program
 from whence.pipeline.files import StateError
-from whence.pipeline.store import output_names
+from whence.pipeline.folder import output_names
 from whence.session import Changes
 
 _PORTION = 1 << 16

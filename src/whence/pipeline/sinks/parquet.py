@@ -11,8 +11,8 @@ from whence.io.updates import reported_writing
 from whence.lang.program import Program
 from whence.lang.types import Tuple
 from whence.pipeline.columns import encode_rows
+from whence.pipeline.folder import output_names
 from whence.pipeline.snapshots import write_table
-from whence.pipeline.store import output_names
 from whence.session import Changes
 
 

@@ -12,7 +12,7 @@ from psycopg import sql
 from whence.io.values import format_value
 from whence.lang.program import Program, Relation
 from whence.lang.types import FLOAT, NUMBER, SYMBOL, UNSIGNED, Kind, Tuple, Types
-from whence.pipeline.store import output_names
+from whence.pipeline.folder import output_names
 from whence.session import Changes
 
 _COLUMN_TYPES: dict[Kind, str] = {NUMBER: "bigint", UNSIGNED: "numeric(20)", FLOAT: "double precision", SYMBOL: "text"}

@@ -1,0 +1,179 @@
+"""A folder that holds the state of a program: its manifest, its lock, and the epochs that can be looked at."""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from whence.io.updates import reported_writing
+from whence.lang.program import Program
+from whence.lang.types import Tuple
+from whence.pipeline import log
+from whence.pipeline.files import PARTIAL, Damaged, StateError
+from whence.pipeline.lock import StateLock
+from whence.pipeline.log import Segment
+from whence.pipeline.manifest import Manifest, read_manifest, write_manifest
+from whence.pipeline.snapshots import Snapshot
+
+_ATTEMPTS = 5
+
+
+class StateWarning(UserWarning):
+    """Part of the state was damaged, and made again from what is whole."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Base tuples, the program that makes views of them, and these views as the state has them."""
+
+    program: Program
+    base: Mapping[str, set[Tuple]]
+    views: Mapping[str, Callable[[], set[Tuple]]]
+
+
+class StateFolder(ABC):
+    """With a lock nobody else uses the folder; without one it is only looked at, and may be in use."""
+
+    def __init__(self, folder: Path, program: Program, manifest: Manifest, lock: StateLock | None) -> None:
+        self.folder = folder
+        self.program = program
+        self.manifest = manifest
+        self.outputs = output_names(program)
+        self.lock = lock
+        self._log = folder / "log"
+        self._snapshots = folder / "snapshots"
+
+    @property
+    def is_new(self) -> bool:
+        return not self.manifest.snapshots
+
+    @property
+    @abstractmethod
+    def segments(self) -> list[Segment]:
+        """Which epochs have happened, in order."""
+
+    @property
+    def last_epoch(self) -> int:
+        segments = self.segments
+        return max(self.manifest.snapshots[-1].epoch, segments[-1].last if segments else 0)
+
+    @property
+    def oldest_epoch(self) -> int:
+        """The first that `view_at` knows."""
+        return self.manifest.snapshots[0].epoch
+
+    @abstractmethod
+    def sizes(self) -> Mapping[str, int]:
+        """How many rows the output relations have after the last epoch."""
+
+    @abstractmethod
+    def damages(self) -> Iterator[str]:
+        """What is wrong with each file that is missing or not as it was written."""
+
+    @abstractmethod
+    def compact(self, retain: int) -> None:
+        """A snapshot of the last epoch, and the log before it merged. Raises StateError if a sink may lack that epoch."""
+
+    @abstractmethod
+    def pieces(self) -> Iterator[Piece]:
+        """What the last epoch rests on. Raises Damaged."""
+
+    def view_at(self, relation: str, epoch: int, *, start: Snapshot | None = None) -> set[Tuple]:
+        """An output relation as it was after an epoch. Raises StateError if that is not retained, or has not happened.
+
+        It is made from the newest snapshot before, or from the one given.
+        """
+        if relation not in self.outputs:
+            raise StateError([f"{relation} is no output of the program; its outputs are {', '.join(self.outputs)}"])
+        for attempt in range(_ATTEMPTS):
+            try:
+                return self._view_at(relation, epoch, start)
+            except Damaged:
+                # Who writes may have compacted meanwhile.
+                found = read_manifest(self.folder)
+                if found is None or found[0] == self.manifest or attempt == _ATTEMPTS - 1:
+                    raise
+                self.manifest = found[0]
+        raise AssertionError("the last attempt raises")
+
+    @abstractmethod
+    def _view_at(self, relation: str, epoch: int, given: Snapshot | None) -> set[Tuple]: ...
+
+    def _refuse_unknown(self, epoch: int) -> None:
+        if not self.oldest_epoch <= epoch <= self.last_epoch:
+            problem = f"{self.folder} holds epochs {self.oldest_epoch} to {self.last_epoch}, not {epoch}"
+            raise StateError([problem], hints=["a longer retention keeps more"])
+
+    def _retained(self, made: Snapshot, retain: int) -> tuple[Snapshot, ...]:
+        """The snapshots to keep when a new one has been made."""
+        listed = [*(each for each in self.manifest.snapshots if each.epoch < made.epoch), made]
+        start = max((each.epoch for each in listed if each.epoch <= made.epoch - retain), default=0)
+        return tuple(each for each in listed if each.epoch >= start or each in listed[-2:])
+
+    def close(self, delivered: int | None = None) -> None:
+        """Lets others in. `delivered` is an epoch that every sink has."""
+        if self.lock is None:
+            return
+        if delivered is not None and not self.is_new and delivered != self.manifest.delivered:
+            self._publish(self.manifest.with_snapshots(self.manifest.snapshots, delivered))
+        self.lock.release()
+        self.lock = None
+
+    def _publish(self, manifest: Manifest) -> None:
+        write_manifest(self.folder, manifest)
+        self.manifest = manifest
+
+
+def lock_folder(folder: Path, program: Program) -> tuple[Manifest, StateLock]:
+    """Raises StateError if the folder is in use, is another program's, or is damaged beyond repair."""
+    with reported_writing(folder):
+        for part in ("log", "snapshots"):
+            (folder / part).mkdir(parents=True, exist_ok=True)
+    lock = StateLock(folder)
+    try:
+        for path in folder.glob(f"*{PARTIAL}"):
+            path.unlink(missing_ok=True)
+        return _manifest(folder, program), lock
+    except StateError:
+        lock.release()
+        raise
+
+
+def look_into(folder: Path) -> Manifest:
+    """The manifest of a folder that may be in use. Raises StateError."""
+    found = read_manifest(folder)
+    if found is None:
+        raise StateError([f"{folder} is no state folder: it has no manifest.json"])
+    return found[0]
+
+
+def _manifest(folder: Path, program: Program) -> Manifest:
+    """The folder's, if it is the program's, or a new one."""
+    found = read_manifest(folder)
+    if found is None:
+        if log.list_segments(folder / "log"):
+            raise Damaged(folder / "manifest.json", "the file is missing, though there are epochs")
+        return Manifest.of(program)
+    manifest, problems = found
+    for problem in problems:
+        warnings.warn(problem, StateWarning, stacklevel=2)
+    if not manifest.is_of(program):
+        if manifest.text == program.source.text:
+            recorded = ", ".join(manifest.record) or "nothing"
+            hint = f"record {recorded} as before, or start anew with another folder"
+            raise StateError(
+                [f"{folder} holds the state of a run that records the derivations of {recorded}"], hints=[hint]
+            )
+        hint = "run the program it was made with, or start anew with another folder"
+        raise StateError([f"{folder} holds the state of another program: {manifest.name}"], hints=[hint])
+    return manifest
+
+
+def output_names(program: Program) -> tuple[str, ...]:
+    """The relations whose changes are told: those with `.output`, or every derived one if there are none."""
+    named = tuple(dict.fromkeys(each.relation for each in program.transfers_of("output")))
+    base = set(program.base_relations)
+    return named or tuple(name for name in program.relations if name not in base)

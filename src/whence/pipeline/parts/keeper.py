@@ -1,0 +1,333 @@
+"""A program's views kept current by tasks, each of which has some parts of the state.
+
+An epoch is routed: every part gets the updates of its rows, of what all parts have, and the clock. It has happened when all parts
+have written their segments and the commit that names them is there. A crash before that leaves nothing that counts.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import reduce
+from pathlib import Path
+from threading import RLock
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+from pyspark import cloudpickle
+
+from whence.backends.spark.ship import ship_by_value
+from whence.io.updates import reported_writing
+from whence.lang.types import Tuple
+from whence.pipeline.epochs import Epoch, Position
+from whence.pipeline.failures import reported_failures
+from whence.pipeline.log import Entry, encode_entries
+from whence.pipeline.metrics import MetricsFile
+from whence.pipeline.parts.commits import Commit, Header
+from whence.pipeline.parts.store import PartedStore
+from whence.pipeline.parts.worker import CLAIMS, Action, Done, EpochWork, Job, Order
+from whence.pipeline.publish import SHARE, publish
+from whence.pipeline.report import EpochReport
+from whence.pipeline.sinks import Sink
+from whence.pipeline.store import RETAIN, SNAPSHOT_EVERY
+from whence.reference import Limits
+from whence.session import Changes, SessionStats, Update, Work
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+# Has an order carried out by as many tasks as it asks for.
+Run = Callable[[Order], list[Done]]
+
+
+def on_spark(spark: SparkSession) -> Run:
+    def run(order: Order) -> list[Done]:
+        with reported_failures(f"Spark could not {order.action.value} the parts of the state"):
+            return spark.sparkContext.parallelize(range(order.tasks), order.tasks).flatMap(order).collect()
+
+    return run
+
+
+class PartedKeeper:
+    """Applies epochs in order, as `Keeper` does, to a state in parts that `tasks` tasks share."""
+
+    def __init__(
+        self,
+        store: PartedStore,
+        run: Run,
+        *,
+        tasks: int,
+        sinks: Sequence[Sink] = (),
+        facts: Mapping[str, Iterable[Tuple]] | None = None,
+        strategy: str = "support",
+        limits: Limits = Limits(),  # noqa: B008 - immutable
+        snapshot_every: int = SNAPSHOT_EVERY,
+        retain: int = RETAIN,
+        on_epoch: Callable[[EpochReport], object] | None = None,
+    ) -> None:
+        self.program = store.program
+        self.outputs = store.outputs
+        self.lock = RLock()
+        self.workers: dict[int, str] = {}  # who has which part
+        self._store = store
+        self._run = run
+        self._tasks = min(tasks, store.parts)
+        self._sinks = sinks
+        self._snapshot_every = snapshot_every
+        self._retain = retain
+        self._on_epoch = on_epoch
+        self._how = store.partitioning
+        ship_by_value(self.program.functions.values())
+        self._job = cloudpickle.dumps(Job(self._how, self.outputs, strategy, limits))  # type: ignore[no-untyped-call]
+        self._id = uuid4().hex
+        self._warned: set[str] = set()
+        self._stats: Work = {"rounds": 0, "derivations": 0, "suspended": 0, "rederived": 0, "seconds": {}}
+        self._bytes = Counter[str]()
+        self.epoch = 0
+        self.source: Position = {}
+        self.sizes: Counter[str] = Counter(dict.fromkeys(self.outputs, 0))
+        self._segments: Sequence[str] = [""] * store.parts
+        self._recover(facts or {})
+        self._metrics = MetricsFile(store.folder)
+        self._next_publication = 0.0
+        self._publish()
+
+    def _recover(self, facts: Mapping[str, Iterable[Tuple]]) -> None:
+        store = self._store
+        shutil.rmtree(self._exchange, ignore_errors=True)
+        store.remove_leftovers()
+        if store.is_new:
+            self._begin(facts)
+        else:
+            snapshot, last = store.manifest.snapshots[-1], store.last_commit()
+            self.epoch, self.source = store.last_epoch, snapshot.source
+            if last is not None:
+                self.source, self._segments = last.epochs[-1].source, last.segments
+        self.sizes = Counter(store.sizes())
+        if self._sinks:
+            for epoch, changes in store.undelivered():
+                self._deliver(epoch, changes)
+
+    def _begin(self, facts: Mapping[str, Iterable[Tuple]]) -> None:
+        given = [Update("+", name, row) for name, rows in facts.items() for row in rows]
+        done = self._carry_out(Action.BEGIN, [Entry(0, given, Changes())])
+        _raise_first(done)
+        written = [each.snapshot for each in done if each.snapshot is not None]
+        self._store.publish_snapshots(written, {}, None, delivered=-1, retain=self._retain)
+
+    def apply(self, epochs: Iterable[Epoch]) -> list[EpochReport]:
+        """Applies epochs and makes them durable together. What an epoch raises is raised once those before it are safe."""
+        with self.lock:
+            given: list[Epoch] = []
+            reports: list[EpochReport] = []
+            try:
+                given.extend(epochs)
+            finally:
+                if given:
+                    reports = self._apply(given)
+            return reports
+
+    def _apply(self, given: Sequence[Epoch]) -> list[EpochReport]:
+        started = time.perf_counter()
+        entries = [
+            Entry(number, each.updates, Changes(), _clock(each), each.source)
+            for number, each in enumerate(given, self.epoch + 1)
+        ]
+        done = self._carry_out(Action.APPLY, entries)
+        failures = [each for each in done if each.error is not None]
+        if failures:
+            good = min(each.failed for each in failures) - entries[0].epoch
+            if good:
+                self._apply(given[:good])
+            _raise_first(failures)
+        return self._commit(entries, done, started)
+
+    def _commit(self, entries: Sequence[Entry], done: Sequence[Done], started: float) -> list[EpochReport]:
+        works = [_together(parts) for parts in zip(*(each.epochs for each in done), strict=True)]
+        sizes = Counter(self.sizes)
+        headers, counted = [], []
+        for entry, work in zip(entries, works, strict=True):
+            sizes.update(work.inserted)
+            sizes.subtract(work.deleted)
+            counted.append(dict(sizes))
+            headers.append(Header(entry.epoch, entry.now, entry.source, max(0, work.updates - work.effective)))
+        segments = [each.segment for each in done]
+        self._store.commit(Commit(headers, segments, counted[-1]))
+        self.epoch, self.source, self._segments, self.sizes = entries[-1].epoch, entries[-1].source, segments, sizes
+        seconds = (time.perf_counter() - started) / len(entries)
+        reports = [
+            EpochReport(
+                epoch=header.epoch,
+                updates=len(entry.updates),
+                no_ops=header.ignored,
+                inserted=work.inserted.total(),
+                deleted=work.deleted.total(),
+                rounds=work.work["rounds"],
+                seconds=seconds,
+                tuples=tuples,
+                state_bytes=self._bytes.total(),
+            )
+            for entry, header, work, tuples in zip(entries, headers, works, counted, strict=True)
+        ]
+        self._after_commit(entries[0].epoch, works, reports)
+        return reports
+
+    def _after_commit(self, first: int, works: Sequence[EpochWork], reports: Sequence[EpochReport]) -> None:
+        for work in works:
+            self._stats = _added(self._stats, work.work)
+        if self._sinks:
+            for epoch, changes in self._store.changes(first - 1):
+                self._deliver(epoch, changes)
+        if self._on_epoch is not None:
+            for report in reports:
+                self._on_epoch(report)
+        self._metrics.add(reports)
+        if time.monotonic() >= self._next_publication:
+            self._publish()
+        if self.epoch >= self._store.manifest.snapshots[-1].epoch + self._snapshot_every:
+            self.snapshot()
+
+    def view(self, name: str) -> set[Tuple]:
+        """All parts of it, which may not fit."""
+        return self.view_at(name, self.epoch)
+
+    def view_at(self, name: str, epoch: int) -> set[Tuple]:
+        with self.lock:
+            return self._store.view_at(name, epoch)
+
+    def snapshot(self) -> None:
+        with self.lock:
+            before = self._store.manifest.snapshots[-1].epoch
+            if self.epoch == before:
+                return
+            done = self._carry_out(Action.SNAPSHOT)
+            _raise_first(done)
+            self._segments = [each.segment for each in done]
+            merged = self._store.merged(before, self._segments)
+            written = [each.snapshot for each in done if each.snapshot is not None]
+            self._store.publish_snapshots(written, self.source, merged, delivered=self.epoch, retain=self._retain)
+
+    def stats(self) -> SessionStats:
+        """What has been done since the keeper began, in all parts, and what their tables take."""
+        return {**self._stats, "epochs": self.epoch, "bytes": dict(self._bytes)}
+
+    def close(self, *, delivered: bool = True) -> None:
+        """After the last epoch. Sinks that have all of it need not be given the end of it again."""
+        if delivered:
+            self._publish()
+        self._store.close(self.epoch if delivered else None)
+
+    # -- tasks
+
+    @property
+    def _exchange(self) -> Path:
+        return self._store.folder.resolve() / "exchange"
+
+    def _carry_out(self, action: Action, entries: Sequence[Entry] = ()) -> list[Done]:
+        """What became of the parts, in order."""
+        own = self._exchange / uuid4().hex
+        with reported_writing(own):
+            (own / CLAIMS).mkdir(parents=True)
+            if entries:
+                for part, routed in enumerate(self._routed(entries)):
+                    (own / f"{part}.parquet").write_bytes(encode_entries(routed, self.program))
+        order = Order(
+            run=self._id,
+            folder=self._store.folder.resolve(),
+            manifest=self._store.manifest,
+            exchange=own,
+            job=self._job,
+            action=action,
+            parts=self._store.parts,
+            tasks=self._tasks,
+            epoch=self.epoch,
+            segments=self._segments,
+        )
+        done = {each.part: each for each in self._run(order)}
+        shutil.rmtree(own, ignore_errors=True)
+        found = [done[part] for part in range(self._store.parts)]
+        self.workers = {each.part: each.worker for each in found}
+        self._tell(found)
+        sizes = Counter[str]()
+        for each in found:
+            sizes.update(each.table_bytes)
+        self._bytes = sizes
+        return found
+
+    def _routed(self, entries: Sequence[Entry]) -> list[list[Entry]]:
+        """The entries of each part."""
+        parts = self._store.parts
+        routed: list[list[Entry]] = [[] for _ in range(parts)]
+        for entry in entries:
+            updates: list[list[Update]] = [[] for _ in range(parts)]
+            for update in entry.updates:
+                part = self._how.part(update.relation, update.tuple, parts)
+                for own in updates if part is None else updates[part : part + 1]:
+                    own.append(update)
+            for own_entries, own in zip(routed, updates, strict=True):
+                own_entries.append(Entry(entry.epoch, own, Changes(), entry.now))
+        return routed
+
+    def _tell(self, done: Sequence[Done]) -> None:
+        for category, text in (warning for each in done for warning in each.warnings):
+            if text not in self._warned:
+                self._warned.add(text)
+                warnings.warn(text, category, stacklevel=2)
+
+    def _publish(self) -> None:
+        started = time.monotonic()
+
+        def write(_: Path) -> None:
+            _raise_first(self._carry_out(Action.PUBLISH))
+
+        publish(self._store.folder, self.epoch, write)
+        self._next_publication = time.monotonic() + (time.monotonic() - started) / SHARE
+
+    def _deliver(self, epoch: int, changes: Changes) -> None:
+        for sink in self._sinks:
+            sink.write(epoch, changes)
+
+
+def _clock(epoch: Epoch) -> float | None:
+    """What the clock moves to: parts that do not get the latest update have to know of it."""
+    times = [update.time for update in epoch.updates if update.time is not None]
+    return max([*times, *([] if epoch.now is None else [epoch.now])], default=None)
+
+
+def _together(parts: Sequence[EpochWork]) -> EpochWork:
+    """What an epoch did in all parts. They work at the same time: the rounds are those of the slowest."""
+    return EpochWork(
+        updates=sum(each.updates for each in parts),
+        effective=sum(each.effective for each in parts),
+        inserted=_sum(each.inserted for each in parts),
+        deleted=_sum(each.deleted for each in parts),
+        work={**reduce(_added, (each.work for each in parts)), "rounds": max(each.work["rounds"] for each in parts)},
+    )
+
+
+def _sum(counts: Iterable[Mapping[str, int]]) -> Counter[str]:
+    total = Counter[str]()
+    for each in counts:
+        total.update(each)
+    return total
+
+
+def _added(one: Work, other: Work) -> Work:
+    phases = {*one["seconds"], *other["seconds"]}
+    return {
+        "rounds": one["rounds"] + other["rounds"],
+        "derivations": one["derivations"] + other["derivations"],
+        "suspended": one["suspended"] + other["suspended"],
+        "rederived": one["rederived"] + other["rederived"],
+        "seconds": {name: one["seconds"].get(name, 0.0) + other["seconds"].get(name, 0.0) for name in phases},
+    }
+
+
+def _raise_first(done: Iterable[Done]) -> None:
+    """What a task could not do."""
+    failed = min((each for each in done if each.error is not None), key=lambda each: each.failed, default=None)
+    if failed is not None and failed.error is not None:
+        raise failed.error

@@ -1,0 +1,264 @@
+"""A state folder whose log and snapshots are in parts.
+
+Each part has segments and snapshots of its own, in `log/part-K` and in `snapshots/EPOCH/part-K`, in the form that a state in one
+piece has them. Commits in `log` name the segments that count, the manifest names the snapshots.
+"""
+
+from __future__ import annotations
+
+import shutil
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property, partial
+from pathlib import Path
+
+from whence.io.updates import reported_writing
+from whence.lang.types import Tuple
+from whence.pipeline import log, snapshots
+from whence.pipeline.base import Base
+from whence.pipeline.epochs import Position
+from whence.pipeline.files import Damaged, StateError
+from whence.pipeline.folder import Piece, StateFolder, StateWarning
+from whence.pipeline.log import Entry, Segment
+from whence.pipeline.parts import commits
+from whence.pipeline.parts.commits import Commit
+from whence.pipeline.snapshots import Snapshot
+from whence.plan.partition import Partitioning
+from whence.session import Changes
+
+_PART = "part-"
+
+
+class PartedStore(StateFolder):
+    """What is written of a part may be written by any process; only who has opened the folder commits."""
+
+    @property
+    def parts(self) -> int:
+        assert self.manifest.parts is not None
+        return self.manifest.parts
+
+    @cached_property
+    def partitioning(self) -> Partitioning:
+        return Partitioning.by(self.program, self.outputs, self.manifest.columns)
+
+    @property
+    def segments(self) -> list[Segment]:
+        """Those of the commits."""
+        return log.list_segments(self._log, commits.SUFFIX)
+
+    def commits(self, after: int) -> list[Commit]:
+        """Those that hold the epochs after one. Raises Damaged."""
+        return [commits.read_commit(self._log, each) for each in log.chain(self._log, self.segments, after)]
+
+    # -- one part
+
+    def write_segment(self, part: int, entries: Sequence[Entry]) -> Segment:
+        """Counts once a commit names it."""
+        with reported_writing(self._log_of(part)):
+            self._log_of(part).mkdir(exist_ok=True)
+        return log.write_segment(self._log_of(part), entries, self.program)
+
+    def write_snapshot(
+        self, part: int, epoch: int, base: Base, views: Mapping[str, Sequence[Tuple]], how: Partitioning
+    ) -> Snapshot:
+        """Counts once the manifest names it."""
+        written = snapshots.write_snapshot(
+            self._snapshots, base, views, self.program, epoch=epoch, source={}, part=_folder(part)
+        )
+        # What all parts have is counted once.
+        counted = sum(len(rows) for name, rows in base.rows.items() if part == 0 or name in how.columns)
+        return replace(written, tuples=counted)
+
+    def merge_segments(self, part: int, after: int) -> Segment:
+        """The epochs after one in a single segment."""
+        return self.write_segment(part, self.entries(part, after))
+
+    def entries(self, part: int, after: int, last: int | None = None) -> list[Entry]:
+        """The epochs of a part after one. Raises Damaged."""
+        found = [
+            entry
+            for commit in self.commits(after)
+            if last is None or commit.epochs[0].epoch <= last
+            for entry in log.read_segment(self._log_of(part), Segment.named(commit.segments[part]), self.program)
+        ]
+        return [entry for entry in found if entry.epoch > after and (last is None or entry.epoch <= last)]
+
+    def base_of(self, part: int) -> Base:
+        """The base tuples of a part after the last epoch. A damaged snapshot is passed over, with a warning. Raises Damaged."""
+        start, base = self._newest_base(part)
+        for entry in self.entries(part, start.epoch):
+            base.apply(entry.updates, entry.now)
+        return base
+
+    def view_of(self, part: int, relation: str, epoch: int, start: Snapshot | None = None) -> set[Tuple]:
+        start = start or next(each for each in reversed(self.manifest.snapshots) if each.epoch <= epoch)
+        declared = self.program.relations[relation]
+        rows = snapshots.read_view(self._snapshots, start, declared, self.program.types, _folder(part))
+        for entry in self.entries(part, start.epoch, epoch):
+            rows.difference_update(entry.changes.deleted.get(relation, ()))
+            rows.update(entry.changes.inserted.get(relation, ()))
+        return rows
+
+    def holders(self, relation: str, how: Partitioning) -> range:
+        """The parts that keep the rows of an output relation: one, if all of them derive all of it."""
+        return range(self.parts if relation in how.columns else 1)
+
+    def _newest_base(self, part: int) -> tuple[Snapshot, Base]:
+        for snapshot in reversed(self.manifest.snapshots):
+            try:
+                return snapshot, snapshots.read_base(self._snapshots, snapshot, self.program, _folder(part))
+            except Damaged as error:
+                if snapshot is self.manifest.snapshots[0]:
+                    raise
+                warnings.warn(f"{error.problems[0]}; using the snapshot before it", StateWarning, stacklevel=2)
+        raise AssertionError("a manifest names a snapshot")
+
+    def _log_of(self, part: int) -> Path:
+        return self._log / _folder(part)
+
+    # -- all parts
+
+    def commit(self, commit: Commit) -> None:
+        """Once it returns, the epochs have happened."""
+        commits.write_commit(self._log, commit)
+
+    def publish_snapshots(
+        self, written: Sequence[Snapshot], source: Position, merged: Commit | None, *, delivered: int, retain: int
+    ) -> None:
+        """Makes snapshots of all parts the state to start from, and forgets what is older than wanted.
+
+        `merged` replaces the commits since the snapshot before.
+        """
+        files = {path: expected for each in written for path, expected in each.files.items()}
+        tuples = sum(each.tuples for each in written)
+        made = replace(written[0], source=source, files=files, tuples=tuples)
+        self._publish(self.manifest.with_snapshots(self._retained(made, retain), delivered))
+        if merged is not None:
+            self.commit(merged)
+        self.remove_leftovers()
+
+    def last_commit(self) -> Commit | None:
+        segments = self.segments
+        return commits.read_commit(self._log, segments[-1]) if segments else None
+
+    def sizes(self) -> Mapping[str, int]:
+        last = self.last_commit()
+        if last is not None:
+            return last.tuples
+        count = partial(snapshots.count_view, self._snapshots, self.manifest.snapshots[-1])
+        how = self.partitioning
+        return {name: sum(count(name, _folder(part)) for part in self.holders(name, how)) for name in self.outputs}
+
+    def undelivered(self) -> Iterator[tuple[int, Changes]]:
+        """What sinks may not have received: of the last commit at most, since they have it before the next is written."""
+        if self.last_epoch == 0 > self.manifest.delivered:
+            yield 0, Changes({name: list(self.view_at(name, 0)) for name in self.outputs})
+        last = self.last_commit()
+        if last is not None:
+            first = max(last.epochs[0].epoch, self.manifest.delivered + 1)
+            yield from self.changes(first - 1)
+
+    def changes(self, after: int) -> Iterator[tuple[int, Changes]]:
+        """Those of all parts, epoch by epoch."""
+        of_parts = [self.entries(part, after) for part in range(self.parts)]
+        for together in zip(*of_parts, strict=True):
+            inserted = _joined(each.changes.inserted for each in together)
+            deleted = _joined(each.changes.deleted for each in together)
+            yield together[0].epoch, Changes(inserted, deleted)
+
+    def compact(self, retain: int) -> None:
+        last = self.last_commit()
+        epoch = self.last_epoch
+        if self.manifest.delivered < epoch:
+            problem = f"the changes of epoch {epoch} may not have arrived everywhere"
+            raise StateError([problem], hints=["run the program on this state once more, then compact it"])
+        before = self.manifest.snapshots[-1].epoch
+        if last is None or epoch == before:
+            return
+        how = self.partitioning
+        written, merged = [], []
+        for part in range(self.parts):
+            views = {
+                name: list(self.view_of(part, name, epoch)) for name in self.outputs if part in self.holders(name, how)
+            }
+            written.append(self.write_snapshot(part, epoch, self.base_of(part), views, how))
+            merged.append(self.merge_segments(part, before).name)
+        source = last.epochs[-1].source
+        self.publish_snapshots(written, source, self.merged(before, merged), delivered=epoch, retain=retain)
+
+    def merged(self, after: int, segments: Sequence[str]) -> Commit:
+        """The commits after an epoch as one, with segments that hold the same."""
+        listed = self.commits(after)
+        headers = [header for each in listed for header in each.epochs if header.epoch > after]
+        return Commit(headers, segments, listed[-1].tuples)
+
+    def remove_leftovers(self) -> None:
+        """What tasks wrote that was never committed, and what a crash left. No task may be under way."""
+        named = {each.name for each in self.manifest.snapshots}
+        for path in self._snapshots.iterdir():
+            if path.name not in named:
+                shutil.rmtree(path)
+        for snapshot in self.manifest.snapshots:
+            for path in (self._snapshots / snapshot.name).iterdir():
+                if not path.name.startswith(_PART):
+                    shutil.rmtree(path)  # of the state in one piece that it was
+        used = [each for each in self.segments if self.is_new or each.last > self.oldest_epoch]
+        log.remove_leftovers(self._log, map(commits.file_name, used))
+        listed = [commits.read_commit(self._log, each) for each in used]
+        for part in range(self.parts):
+            if self._log_of(part).exists():
+                log.remove_leftovers(self._log_of(part), (each.segments[part] for each in listed))
+
+    def damages(self) -> Iterator[str]:
+        for snapshot in self.manifest.snapshots:
+            try:
+                snapshots.check_snapshot(self._snapshots, snapshot)
+            except Damaged as error:
+                yield error.problems[0]
+        for segment in self.segments:
+            try:
+                listed = commits.read_commit(self._log, segment).segments
+            except Damaged as error:
+                yield error.problems[0]
+                continue
+            for part, name in enumerate(listed):
+                try:
+                    log.read_segment(self._log_of(part), Segment.named(name), self.program)
+                except Damaged as error:
+                    yield error.problems[0]
+        try:
+            log.chain(self._log, self.segments, self.oldest_epoch)
+        except Damaged as error:
+            yield error.problems[0]
+
+    def _view_at(self, relation: str, epoch: int, given: Snapshot | None) -> set[Tuple]:
+        self._refuse_unknown(epoch)
+        parts = self.holders(relation, self.partitioning)
+        return {row for part in parts for row in self.view_of(part, relation, epoch, given)}
+
+    def pieces(self) -> Iterator[Piece]:
+        """Each part is one. Raises StateError if they do not go together."""
+        how, epoch = self.partitioning, self.last_epoch
+        first = self.base_of(0).rows
+        for part in range(self.parts):
+            base = self.base_of(part).rows
+            for name, rows in base.items():
+                strays = {row for row in rows if how.part(name, row, self.parts) not in (None, part)}
+                if strays or (name in how.whole and rows != first[name]):
+                    raise StateError([f"{name} in part {part} after epoch {epoch} is not what belongs there"])
+            own = [name for name in self.outputs if part in self.holders(name, how)]
+            views = {name: partial(self.view_of, part, name, epoch) for name in own}
+            yield Piece(how.program_of(part, self.parts), base, views)
+
+
+def _folder(part: int) -> str:
+    return f"{_PART}{part}"
+
+
+def _joined(of_parts: Iterable[Mapping[str, list[Tuple]]]) -> dict[str, list[Tuple]]:
+    joined: dict[str, list[Tuple]] = {}
+    for each in of_parts:
+        for name, rows in each.items():
+            joined.setdefault(name, []).extend(rows)
+    return joined
