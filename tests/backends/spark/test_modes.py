@@ -8,9 +8,11 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F  # noqa: N812
 from tests.backends.spark.compare import assert_same, frames
 
 from whence import load
+from whence.backends.spark.shuffled import materialized
 from whence.lang.types import Tuple
 from whence.reference import Limits
 from whence.spark import Mode, ModeError, evaluate
@@ -90,6 +92,17 @@ def test_too_large_for_a_task_is_shuffled(spark: SparkSession, monkeypatch: pyte
     views = assert_same(spark, NONLINEAR, {"link": LINKS}, task_limit=10)
     assert views.choices[-1].mode == Mode.SHUFFLED
     assert "is too large for one task, and rule reach#2 does not hand x" in views.explain()
+
+
+def test_guesses_of_sizes_do_not_grow_with_rounds(spark: SparkSession) -> None:
+    """Spark would square them each time, and then multiply numbers of millions of digits."""
+    frame, rows = spark.range(3).toDF("c0"), 3
+    for _ in range(6):
+        twice = frame.join(frame.toDF("key"), F.expr("c0 = key")).select("c0")
+        frame, rows = materialized(twice, guess_size=False)
+    guess = int(str(frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()))
+    assert rows == 3
+    assert guess < 1 << 64
 
 
 @pytest.mark.parametrize("mode", [Mode.IN_TASK, Mode.SHUFFLED])

@@ -214,7 +214,7 @@ class _Run:
             changed: dict[str, DataFrame] = {}
             rows = 0
             for name in stratum.relations:
-                changed[name], count = materialized(self.found[name])
+                changed[name], count = materialized(self.found[name], guess_size=False)
                 self.found[name] = changed[name]
                 rows += count
             rounds = 0
@@ -240,12 +240,12 @@ class _Run:
                 derived.setdefault(target, []).append(self._product(target, heads, _atoms(plan.rule)))
         better, rows = {}, 0
         for name, frames in derived.items():
-            frame, count = materialized(self._better(name, self._sum(name, frames)))
+            frame, count = materialized(self._better(name, self._sum(name, frames)), guess_size=False)
             if count:
                 better[name] = frame
                 rows += count
         for name, frame in better.items():
-            self.found[name] = self._sum(name, [self.found[name], frame]).localCheckpoint()
+            self.found[name], _ = materialized(self._sum(name, [self.found[name], frame]), guess_size=False)
         return better, rows
 
     def _better(self, name: str, derived: DataFrame) -> DataFrame:

@@ -8,10 +8,10 @@ of partitions follows the size of the last round.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import partial, reduce
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
@@ -19,7 +19,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from whence.backends.spark.boundary import columns
 from whence.backends.spark.functors import equality
 from whence.lang.program import Program, Relation
-from whence.plan.steps import DeltaPlan
+from whence.plan.steps import DeltaPlan, Join
 from whence.reference import Limits, RunawayError
 
 # New rows of a round for which one more partition is worth its cost.
@@ -58,9 +58,10 @@ def run_in_rounds(
     `plans` start from a recursive atom each, `seeds` are what the other rules and the outside give.
     """
     state: dict[str, _Found] = {}
+    cut = partial(materialized, guess_size=not _joins_itself(plans, seeds))
     with partitions(spark) as set_partitions:
         for name, frame in seeds.items():
-            new, rows = materialized(frame.distinct())
+            new, rows = cut(frame.distinct())
             state[name] = _Found(program.relations[name], new, rows, total=rows)
             found[name] = new
         rounds, started = 0, time.monotonic()
@@ -68,7 +69,7 @@ def run_in_rounds(
             rounds += 1
             _check(limits, rounds, time.monotonic() - started, state)
             set_partitions(sum(each.rows for each in state.values()))
-            _round(state, plans, derive, found)
+            _round(state, plans, derive, found, cut)
 
 
 def _round(
@@ -76,6 +77,7 @@ def _round(
     plans: Sequence[DeltaPlan],
     derive: Callable[[DeltaPlan, DataFrame], DataFrame],
     found: dict[str, DataFrame],
+    cut: Callable[[DataFrame], tuple[DataFrame, int]],
 ) -> None:
     derived: dict[str, list[DataFrame]] = {}
     for plan in plans:
@@ -84,7 +86,7 @@ def _round(
         if driver.rows:
             derived.setdefault(plan.rule.head.relation, []).append(derive(plan, driver.new))
     fresh = {
-        name: materialized(_without(reduce(DataFrame.union, frames).distinct(), found[name], state[name].relation))
+        name: cut(_without(reduce(DataFrame.union, frames).distinct(), found[name], state[name].relation))
         for name, frames in derived.items()
     }
     for name, each in state.items():
@@ -93,7 +95,7 @@ def _round(
         each.new, each.rows = fresh.get(name, (each.new, 0))
         each.total += each.rows
         if len(each.pieces) >= COMPACT:
-            each.pieces = [materialized(reduce(DataFrame.union, each.pieces).coalesce(_partition_count(each.total)))[0]]
+            each.pieces = [cut(reduce(DataFrame.union, each.pieces).coalesce(_partition_count(each.total)))[0]]
         found[name] = each.everything()
 
 
@@ -105,10 +107,22 @@ def _without(frame: DataFrame, known: DataFrame, relation: Relation) -> DataFram
     return frame.join(renamed, F.expr(" and ".join(conditions or ["true"])), "left_anti")
 
 
-def materialized(frame: DataFrame) -> tuple[DataFrame, int]:
-    """The rows without the plan that made them, and their number: one job."""
+def materialized(frame: DataFrame, *, guess_size: bool) -> tuple[DataFrame, int]:
+    """The rows without the plan that made them, and their number: one job.
+
+    A checkpoint keeps Spark's guess of the size of what it cuts, and the guess for a join is a product. Where a round joins what
+    the rounds before found with itself, it is squared each time, and soon has millions of digits: then there must be none.
+    """
     cut = frame.localCheckpoint(eager=False)
+    if not guess_size:
+        rows, spark = cut._jdf, cut.sparkSession  # noqa: SLF001 - Spark offers no other way
+        made = spark._jsparkSession.internalCreateDataFrame(rows.queryExecution().toRdd(), rows.schema(), False)  # noqa: SLF001
+        cut = DataFrame(made, spark)
     return cut, cut.count()
+
+
+def _joins_itself(plans: Sequence[DeltaPlan], members: Collection[str]) -> bool:
+    return any(isinstance(step, Join) and step.relation in members for plan in plans for step in plan.steps)
 
 
 def _check(limits: Limits, rounds: int, seconds: float, state: Mapping[str, _Found]) -> None:
