@@ -206,8 +206,9 @@ def rules(
         op = draw(st.sampled_from(("count : ", "sum v : ", "min v : ", "max v : ")))
         over = draw(st.sampled_from([name for name in below if ARITY[name] == 2]))
         more = draw(st.sampled_from(("", f", !f({draw(one)})", f", v {draw(COMPARISON)} {draw(one)}")))
-        body.append(f"n = {op}{{ {over}({draw(st.sampled_from((*bound, '_')))}, v){more} }}, n < 9")
-        bound.append("n")
+        target = draw(st.sampled_from(("n", "n", draw(one))))  # a variable of its own, or one that has a value
+        body.append(f"{target} = {op}{{ {over}({draw(st.sampled_from((*bound, '_')))}, v){more} }}, {target} < 9")
+        bound.append(target)
     args = [draw(st.one_of(*[st.sampled_from(bound)] * 4, VALUE.map(str))) for _ in range(DERIVED[head])]
     return f"{head}({', '.join(args)}) :- {', '.join(body)}."
 

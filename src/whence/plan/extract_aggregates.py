@@ -166,11 +166,15 @@ class _Extraction:
         if rows is None:
             rows = self._rows(name, rule, literal, outer, context)
         columns = {arg.name: column for column, arg in enumerate(rows.args) if isinstance(arg, Var)}
-        groups = rule.head if alone and self._is_all_of(rule, literal, outer) else None
-        if groups is None:
+        if alone and self._is_all_of(rule, literal, outer):
+            groups = rule.head
+            places = {arg.name: column for column, arg in enumerate(groups.args) if isinstance(arg, Var)}
+            output_keys = tuple(places[var.name] for var in outer)
+            output_value = places[_name_of(literal.target)]
+        else:
             groups = Atom(f"{name}:groups", (*outer, literal.target), literal.span)
             self._add(groups, [], depends_on=[rows.relation, *([context.relation] if context else [])])
-        places = {arg.name: column for column, arg in enumerate(groups.args) if isinstance(arg, Var)}
+            output_keys, output_value = tuple(range(len(outer))), len(outer)  # the target may be one of the keys, too
         keys = tuple(columns[var.name] for var in outer)
         self.specs[groups.relation] = AggregateSpec(
             literal.op,
@@ -179,8 +183,8 @@ class _Extraction:
             None if literal.value is None else _value_column(rows, literal.value),
             None if context is None else context.relation,
             groups.relation,
-            tuple(places[var.name] for var in outer),
-            len(outer) if groups is not rule.head else places[_name_of(literal.target)],
+            output_keys,
+            output_value,
             None if literal.value is None else literal.value.kind,
             literal.target.kind,
             rule.name,
