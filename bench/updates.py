@@ -227,7 +227,7 @@ def start(report: Report) -> None:
 
 def main(chosen: Sequence[str]) -> None:
     report = Report("updates", "Keeping views up to date")
-    for part in (single_links, mixed_epochs, failing_links, growth, memory, start):
+    for part in (start, single_links, mixed_epochs, failing_links, growth, memory):
         if not chosen or part.__name__ in chosen:
             part(report)
             gc.collect()
