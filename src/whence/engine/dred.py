@@ -38,6 +38,7 @@ class DredStratum(SupportStratum[Ids, Keys, Ranks]):
 
 class _Epoch(Epoch[Ids, Keys, Ranks]):
     stratum: DredStratum[Ids, Keys, Ranks]
+    is_counted = False
 
     def take_out(self, name: str, keys: Keys) -> None:
         self.backend.table(name).change_flags(self.backend.table(name).find(keys), off=EXTERNAL)

@@ -95,11 +95,29 @@ class Trace(NamedTuple, Generic[Ids, Keys]):
     absent: dict[int, Keys]
 
 
+class Spread(NamedTuple, Generic[Ids]):
+    """Rows that were lost, by relation: those whose consequences are taken away, and those that still have them."""
+
+    done: dict[str, Ids]
+    left: dict[str, Ids]
+
+
 class Backend(Protocol[Ids, Keys, Ranks]):
     enumerated: int  # derivations, so far
 
     def table(self, relation: str) -> Table[Ids, Keys, Ranks]: ...
     def run(self, plan: DeltaPlan, ids: Ids | None, forbid: Forbid) -> Iterator[tuple[Keys, Ranks]]: ...
+
+    def spread_loss(
+        self, plans: Sequence[tuple[DeltaPlan, Forbid]], lost: Mapping[str, Sequence[Ids]], *, is_counted: bool
+    ) -> Spread[Ids] | None:
+        """Takes away what followed from lost rows, by `drop_supports`, and what followed from that, in small batches.
+
+        If it is not counted, rows lose all their derivations at once. Rows that would be a large batch are left. None if the
+        plans are of a kind that the backend takes only one by one.
+        """
+        ...
+
     def encode(self, relation: str, rows: Sequence[Tuple]) -> Keys: ...
     def decode(self, relation: str, ids: Ids) -> list[Tuple]: ...
     def decode_keys(self, relation: str, keys: Keys) -> list[Tuple]: ...

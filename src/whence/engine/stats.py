@@ -3,10 +3,26 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from time import perf_counter
+
+
+class Phase:
+    """A part of an epoch, while it lasts."""
+
+    __slots__ = ("around", "name", "started", "stats")
+
+    def __init__(self, stats: Stats, name: str) -> None:
+        self.stats, self.name = stats, name
+
+    def __enter__(self) -> None:
+        self.around, self.stats.inside = self.stats.inside, 0.0
+        self.started = perf_counter()
+
+    def __exit__(self, *_: object) -> None:
+        spent = perf_counter() - self.started
+        self.stats.seconds[self.name] += spent - self.stats.inside
+        self.stats.inside = self.around + spent
 
 
 @dataclass
@@ -20,16 +36,9 @@ class Stats:
     seconds: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
     inside: float = 0.0  # spent in phases within the current one
 
-    @contextmanager
-    def phase(self, name: str) -> Iterator[None]:
+    def phase(self, name: str) -> Phase:
         """Time spent in a phase within this one is not counted twice."""
-        started, around, self.inside = perf_counter(), self.inside, 0.0
-        try:
-            yield
-        finally:
-            spent = perf_counter() - started
-            self.seconds[name] += spent - self.inside
-            self.inside = around + spent
+        return Phase(self, name)
 
     def copy(self) -> Stats:
         return replace(self, seconds=self.seconds.copy())

@@ -74,6 +74,9 @@ class SupportStratum(Generic[Ids, Keys, Ranks]):
 
         The first epoch also derives what needs no input.
         """
+        if self.plan.is_base:
+            with self.stats.phase("put back"):
+                return self._keep_base(removed, inserted)
         epoch = self.begin(inputs)
         if not first:  # before the first epoch nothing was derived
             with self.stats.phase("take away"):
@@ -89,6 +92,28 @@ class SupportStratum(Generic[Ids, Keys, Ranks]):
             epoch.put_back()
             self.ranked_epochs += epoch.rounds > 0
             return epoch.finish()
+
+    def _keep_base(self, removed: Mapping[str, Keys], inserted: Mapping[str, Keys]) -> dict[str, Delta[Ids]]:
+        """The same where nothing is derived: rows are there or not, as they are told."""
+        backend, none = self.backend, self.backend.concatenate([])
+        if inserted:
+            self.rank += 1
+            self.ranked_epochs += 1
+            self.stats.rounds += 1
+            self.guard.check(self.plan.relations, 1, backend.tuples)
+        changes = {}
+        for name in self.plan.relations:
+            table, gone, added = backend.table(name), none, none
+            if name in removed:
+                gone = table.drop_supports(removed[name], backend.unranked(removed[name]))
+                table.change_flags(gone, on=GONE, off=EXTERNAL | SUSPENDED)
+            if name in inserted:
+                added = table.add_supports(inserted[name], backend.unranked(inserted[name]))
+                table.activate(added, self.rank)
+                table.change_flags(added, on=EXTERNAL, off=BATCH)
+            if len(gone) or len(added):
+                changes[name] = Delta(added, gone)
+        return changes
 
     def begin(self, inputs: Mapping[str, Delta[Ids]]) -> Epoch[Ids, Keys, Ranks]:
         return Epoch(self, inputs)
@@ -129,6 +154,8 @@ def _now(_: Join | Check) -> int:
 
 class Epoch(Generic[Ids, Keys, Ranks]):
     """One epoch of one stratum."""
+
+    is_counted = True  # a row is lost with its last well-founded derivation, not with the first that goes
 
     def __init__(self, stratum: SupportStratum[Ids, Keys, Ranks], inputs: Mapping[str, Delta[Ids]]) -> None:
         self.stratum = stratum
@@ -201,22 +228,44 @@ class Epoch(Generic[Ids, Keys, Ranks]):
         any_lost = False
         while name := next((name for name, batches in self.lost.items() if batches), None):
             any_lost = True
-            batch = self.backend.concatenate(self.lost[name])
-            self.lost[name] = []
+            if not self._propagate_small_batches():
+                self._propagate_batch(name)
+        return any_lost
+
+    def _propagate_small_batches(self) -> bool:
+        """As many batches as the backend takes in one call; whether it took any."""
+        plans = [plan for name in self.plan.relations for plan in self._plans(name, negated=False)]
+        if not plans or self.plan.aggregates:  # groups have a say after each batch
+            return False
+        seen = [(plan, self._seen_while_taking(plan)) for plan in plans]
+        spread = self.backend.spread_loss(seen, self.lost, is_counted=self.is_counted)
+        if spread is None or not spread.done:
+            return False
+        before = sum(len(batch) for batches in self.lost.values() for batch in batches)
+        self.lost = {name: [spread.left[name]] if name in spread.left else [] for name in self.lost}
+        for name, batch in spread.done.items():
             self.suspended[name].append(batch)
             self.put_back_from[name].append(batch)
-            table = self.backend.table(name)
-            table.change_flags(batch, on=BATCH)
-            for plan in self._plans(name, negated=False):
-                for keys, ranks in self.backend.run(plan, batch, self._seen_while_taking(plan)):
-                    self._drop(plan, keys, ranks)
-            table.change_flags(batch, on=HIDDEN, off=BATCH)
-            for groups in self.aggregates.over(name):
-                self._remove(groups.spec.output, groups.unsupported(name, batch, is_settled=self.is_settled))
-            lost = self.aggregates.of(name)
-            if lost is not None:
-                lost.lose(batch)
-        return any_lost
+        found = sum(map(len, spread.done.values())) + sum(map(len, spread.left.values()))
+        self.stratum.stats.suspended += found - before
+        return True
+
+    def _propagate_batch(self, name: str) -> None:
+        batch = self.backend.concatenate(self.lost[name])
+        self.lost[name] = []
+        self.suspended[name].append(batch)
+        self.put_back_from[name].append(batch)
+        table = self.backend.table(name)
+        table.change_flags(batch, on=BATCH)
+        for plan in self._plans(name, negated=False):
+            for keys, ranks in self.backend.run(plan, batch, self._seen_while_taking(plan)):
+                self._drop(plan, keys, ranks)
+        table.change_flags(batch, on=HIDDEN, off=BATCH)
+        for groups in self.aggregates.over(name):
+            self._remove(groups.spec.output, groups.unsupported(name, batch, is_settled=self.is_settled))
+        lost = self.aggregates.of(name)
+        if lost is not None:
+            lost.lose(batch)
 
     def _remove(self, name: str, rows: Keys) -> None:
         """Rows of groups that have no value any more, or another."""

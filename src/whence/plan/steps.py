@@ -146,6 +146,11 @@ class StratumPlan:
     # Relations that hold groups of others.
     aggregates: tuple[AggregateSpec, ...] = ()
 
+    @property
+    def is_base(self) -> bool:
+        """Whether nothing is derived."""
+        return self.native and not (self.deltas or self.statics or self.aggregates)
+
     @cached_property
     def readers(self) -> Mapping[tuple[str, bool], Sequence[DeltaPlan]]:
         """The plans that begin with changes of a relation, as positive or as negated literals."""

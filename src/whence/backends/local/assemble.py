@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from whence.backends.local import machine
 from whence.backends.local.arrays import Ids, Lines
+from whence.backends.local.memory import address_of
 from whence.backends.local.table import Table
 from whence.engine.protocol import Forbid
 from whence.lang.types import NUMBER, UNSIGNED, Kind
@@ -80,6 +81,16 @@ class Assembled:
         )
         self.is_last = count <= BUFFER - machine.BLOCK
         return self.heads[:count], self.head_ranks[:count]
+
+    @property
+    def described(self) -> list[int]:
+        """For compiled loops that run it: its arrays, in the order that `cascade` tells."""
+        depths, registers, _ = self.blocks.shape
+        return [
+            *(address_of(self.code), len(self.code), address_of(self.state), len(self.state)),
+            *(address_of(self.blocks), depths, registers, address_of(self.keys), len(self.keys)),
+            *(address_of(self.pairs), address_of(self.heads), self.heads.shape[1], address_of(self.head_ranks)),
+        ]
 
 
 def assemble(plan: DeltaPlan, tables: dict[str, Table], encode: Encode, scratch: Scratch) -> Assembled:

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from whence.backends.local import parallel
+from whence.backends.local import cascade, parallel
 from whence.backends.local.arrays import Ids, Lines, distinct, without
-from whence.backends.local.assemble import Assembled, NotOnWords, Scratch, assemble
+from whence.backends.local.assemble import BUFFER, Assembled, NotOnWords, Scratch, assemble
 from whence.backends.local.batch import UNRANKED, Batch, TracedBatch
 from whence.backends.local.functors import apply_function, apply_functor, compare
 from whence.backends.local.groups import LocalGroups
 from whence.backends.local.table import Table
 from whence.backends.local.words import Dictionary, Words
-from whence.engine.protocol import ADDED, BATCH, EXTERNAL, GONE, HIDDEN, QUEUED, SUSPENDED, Forbid, Trace
+from whence.engine.protocol import ADDED, BATCH, EXTERNAL, GONE, HIDDEN, QUEUED, SUSPENDED, Forbid, Spread, Trace
 from whence.lang.calls import FunctionError, checked_call
 from whence.lang.functors import solutions_of_range
 from whence.lang.program import Program
@@ -46,6 +46,14 @@ B = TypeVar("B", bound=Batch)
 _NO_IDS: Ids = np.empty(0, dtype=np.int32)
 
 
+class _Cascade(NamedTuple):
+    """Plans as `cascade` is told them."""
+
+    assembled: list[Assembled]
+    plans: Lines
+    tables: Words
+
+
 class LocalBackend:
     """Tables in memory for the relations of one program."""
 
@@ -54,6 +62,7 @@ class LocalBackend:
         self.tables: dict[str, Table] = {}
         self.dictionary = Dictionary()
         self.assembled: dict[tuple[int, int], Assembled | None] = {}
+        self.cascades: dict[tuple[int, ...], _Cascade | None] = {}
         self.buffers = (Scratch(), Scratch())
         self.enumerated = 0
         self.warned: set[tuple[str, str]] = set()
@@ -130,6 +139,7 @@ class LocalBackend:
     def _forget_assembled(self) -> None:
         """Instructions name plans and tables by identity."""
         self.assembled.clear()
+        self.cascades.clear()
 
     def scratch(self) -> LocalBackend:
         """Empty tables for the same program, in which values are the same words."""
@@ -196,6 +206,49 @@ class LocalBackend:
             self._scan(plan, plan.scan, ids[start : start + PORTION], first)
             for heads, batch in self._complete(plan, first, forbid):
                 yield Trace(heads, batch.rows, batch.absent)
+
+    def spread_loss(
+        self, plans: Sequence[tuple[DeltaPlan, Forbid]], lost: Mapping[str, Sequence[Ids]], *, is_counted: bool
+    ) -> Spread[Ids] | None:
+        key = tuple(id(plan) for plan, _ in plans)
+        if key not in self.cascades:
+            self.cascades[key] = self._cascade([plan for plan, _ in plans], list(lost))
+        found = self.cascades[key]
+        if found is None:
+            return None
+        for assembled, (_, forbid) in zip(found.assembled, plans, strict=True):
+            assembled.start(forbid)
+        batches = {name: self.concatenate(listed) for name, listed in lost.items()}
+        work = np.zeros(1, dtype=np.int64)
+        rows, begins, ends = cascade.spread_loss(
+            found.plans,
+            found.tables,
+            self.concatenate(list(batches.values())),
+            np.array([len(batch) for batch in batches.values()], dtype=np.int64),
+            BUFFER,
+            parallel.LARGE,
+            is_counted,
+            work,
+        )
+        self.enumerated += int(work[0])
+        parts = list(zip(lost, rows, begins.tolist(), ends.tolist(), strict=True))
+        return Spread(
+            {name: row[:begin] for name, row, begin, _ in parts if begin},
+            {name: row[begin:end] for name, row, begin, end in parts if begin < end},
+        )
+
+    def _cascade(self, plans: Sequence[DeltaPlan], relations: Sequence[str]) -> _Cascade | None:
+        found: list[Assembled] = []
+        described: list[list[int]] = []
+        for plan in plans:
+            assembled = self._assembled(plan, 0)
+            if assembled is None or plan.scan is None:
+                return None
+            found.append(assembled)
+            ends = (relations.index(plan.scan.relation), relations.index(plan.rule.head.relation))
+            described.append([*ends, *assembled.described])
+        tables = [self.tables[name].address for name in relations]
+        return _Cascade(found, np.array(described, dtype=np.int64), np.array(tables, dtype=np.int64))
 
     def _run_from_nothing(self, plan: DeltaPlan, forbid: Forbid) -> Iterator[tuple[Lines, Ids]]:
         for heads, batch in self._complete(plan, Batch(plan.slots, 1), forbid):

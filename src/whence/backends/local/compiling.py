@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 from numba.core import event
 
-from whence.backends.local import best, machine  # noqa: F401 - bring all kernels
+from whence.backends.local import best, cascade, machine  # noqa: F401 - bring all kernels
 from whence.backends.local.memory import KERNELS
 
 

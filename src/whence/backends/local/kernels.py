@@ -36,7 +36,7 @@ from whence.backends.local.hashing import (
     same_words,
 )
 from whence.backends.local.memory import compiled, halves_at, kernel, prefetch, words_at
-from whence.engine.protocol import ADDED, BATCH, FREE, HIDDEN, QUEUED, SUSPENDED
+from whence.engine.protocol import ADDED, BATCH, EXTERNAL, FREE, HIDDEN, QUEUED, SUSPENDED
 
 FREE_LINES, FREE_COUNT, FREE_TOP, LINKED, LISTED, TOO_WIDE = range(OWN, OWN + 6)
 OWN_WORDS, OWN_HALVES = 6, 4
@@ -263,6 +263,27 @@ def drop_supports(address: int, keys: Any, ranks: Any, lost: Any) -> int:
                     lines[base - FLAGS] |= SUSPENDED
                     lost[end] = row
                     end += 1
+    return end
+
+
+@kernel("int lines ids")
+def suspend_rows(address: int, keys: Any, lost: Any) -> int:
+    """Suspends and lists each key's row, unless it is suspended already or was put in from outside."""
+    table = words_at(address)
+    lines, width, columns = halves_at(table[LINES]), table[WIDTH], table[COLUMNS]
+    words = halves_at(keys.ctypes.data)
+    hashes = np.empty(BLOCK, dtype=np.int64)
+    end = 0
+    for start in range(0, keys.shape[0], BLOCK):
+        size = min(BLOCK, keys.shape[0] - start)
+        hash_block(table, words, start, size, hashes)
+        for at in range(size):
+            row = find_line(table, words, 2 * columns * (start + at), hashes[at])
+            base = (row + 1) * width
+            if row >= 0 and not lines[base - FLAGS] & (SUSPENDED | EXTERNAL):
+                lines[base - FLAGS] |= SUSPENDED
+                lost[end] = row
+                end += 1
     return end
 
 

@@ -40,7 +40,10 @@ def _pointer_to(element: Any) -> Any:
 def _digest() -> str:
     """Of all that goes into the loops. Numba keeps them by the file that a function is in, and does not see that a constant or
     a function changed that it takes from another file."""
-    sources = [Path(__file__).with_stem(name) for name in ("best", "hashing", "kernels", "links", "machine", "memory")]
+    sources = [
+        Path(__file__).with_stem(name)
+        for name in ("best", "cascade", "hashing", "kernels", "links", "machine", "memory")
+    ]
     joined = b"".join(path.read_bytes() for path in (*sources, Path(protocol.__file__)))
     return hashlib.sha256(joined).hexdigest()[:12]
 
