@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 
 import pytest
@@ -25,8 +25,8 @@ LIMITS = Limits(max_rounds=200, max_tuples=20_000)
 class Followed:
     """A session, and the sum of the changes it has told of."""
 
-    def __init__(self, run: Run, strategy: str) -> None:
-        self.session = Session(run.program, strategy=strategy, limits=LIMITS)
+    def __init__(self, run: Run, strategy: str, facts: Mapping[str, Iterable[Tuple]] | None = None) -> None:
+        self.session = Session(run.program, facts=facts, strategy=strategy, limits=LIMITS)
         self.total: dict[str, set[Tuple]] = {}
         self.add_up(self.session.initial)
 
@@ -53,6 +53,9 @@ def check_run(run: Run) -> None:
         for each in followed:
             each.add_up(each.session.apply(epoch))
             each.check(expected)
+        if epoch is run.epochs[0]:
+            followed.append(Followed(run, "support", base))
+            followed[-1].check(expected)
     count_sequence()
 
 

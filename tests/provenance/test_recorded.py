@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from tests.properties.programs import Run, runs
-from tests.provenance.sessions import SOME, derived_of, session_after
+from tests.provenance.sessions import SOME, base_of, derived_of, session_after
 
 from whence import Session, Update, load
 from whence.provenance.derive import Deriver
@@ -24,7 +24,15 @@ def test_records_are_the_derivations_found_backwards(run: Run) -> None:
     session = Session(run.program, record=chosen)
     for epoch in run.epochs:
         session.apply(epoch)
+    check_records(plain, session, chosen)
+    check_records(plain, Session(run.program, facts=base_of(plain), record=chosen), chosen)
+
+
+def check_records(plain: Session, session: Session, chosen: list[str]) -> None:
     assert session.views() == plain.views()
+    for table in session.tables:
+        rows = list(session.relation(table))
+        assert len(rows) == len(set(rows))
     deriver = Deriver(plain)
     for name in chosen:
         found = {
@@ -34,7 +42,7 @@ def test_records_are_the_derivations_found_backwards(run: Run) -> None:
         }
         recorded = [
             (firing.rule, firing.head, firing.body)
-            for rule in run.program.rules_for(name)
+            for rule in plain.program.rules_for(name)
             if not rule.is_fact
             for firing in recorded_derivations(session, rule.name)
         ]

@@ -19,7 +19,7 @@ after the batch and literals behind it the state before: each derivation is met 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Generic
 
@@ -87,6 +87,7 @@ class SupportStratum(Generic[Ids, Keys, Ranks]):
             for name, keys in inserted.items():
                 epoch.put_in(name, keys)
             if first:
+                epoch.unmet = self.plan.distinct - inserted.keys()
                 epoch.derive_statics()
                 epoch.aggregates.begin()
             epoch.put_back()
@@ -170,6 +171,7 @@ class Epoch(Generic[Ids, Keys, Ranks]):
         self.put_back_from: dict[str, list[Ids]] = {name: [] for name in stratum.plan.relations}
         self.made: dict[str, list[Ids]] = {name: [] for name in stratum.plan.relations}
         self.rounds = 0
+        self.unmet: Set[str] = frozenset()  # relations of which no row is derived that is there already
         # Which inputs have been propagated in the current phase: as positive and as negated literals.
         self.done: set[tuple[str, bool]] = set()
         self.is_settled = False  # all of them, in both phases
@@ -428,7 +430,8 @@ class Epoch(Generic[Ids, Keys, Ranks]):
 
     def _add(self, plan: DeltaPlan, keys: Keys, ranks: Ranks) -> None:
         relation = plan.rule.head.relation
-        queued = self.backend.table(relation).add_supports(keys, ranks)
+        table = self.backend.table(relation)
+        queued = table.add_new(keys, ranks) if relation in self.unmet else table.add_supports(keys, ranks)
         if len(queued):
             guard = self.stratum.guard
             guard.rule, guard.sample = plan.rule, lambda: self.backend.decode(relation, queued)[-1]

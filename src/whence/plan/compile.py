@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from whence.lang.program import (
+    Anything,
     Apply,
     Atom,
+    Generator,
     Program,
     Relation,
     Rule,
     Stratum,
+    Var,
 )
 from whence.lang.tree import walk
 from whence.plan.delta_plans import delta_plans
@@ -142,6 +146,25 @@ def _plan_stratum(
         statics=tuple(plan for plan in plans if plan.scan is None),
         inputs=inputs,
         aggregates=own,
+        distinct=frozenset() if own else _distinct(rules),
+    )
+
+
+def _distinct(rules: list[Rule]) -> frozenset[str]:
+    """The relations with a single rule whose heads tell everything that its derivations use."""
+    rules_of = Counter(rule.head.relation for rule in rules)
+    return frozenset(
+        rule.head.relation for rule in rules if rules_of[rule.head.relation] == 1 and _tells_its_derivations(rule)
+    )
+
+
+def _tells_its_derivations(rule: Rule) -> bool:
+    told = {arg.name for arg in rule.head.args if isinstance(arg, Var)}
+    used = [part for literal in rule.body if isinstance(literal, Atom) for part in walk(literal)]
+    return (
+        not any(isinstance(literal, Generator) for literal in rule.body)
+        and not any(isinstance(part, Anything) for part in used)
+        and all(part.name in told for part in used if isinstance(part, Var))
     )
 
 

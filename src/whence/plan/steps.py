@@ -145,6 +145,8 @@ class StratumPlan:
     inputs: tuple[str, ...] = ()
     # Relations that hold groups of others.
     aggregates: tuple[AggregateSpec, ...] = ()
+    # Relations whose rows have one derivation each, whatever the data.
+    distinct: frozenset[str] = frozenset()
 
     @property
     def is_base(self) -> bool:

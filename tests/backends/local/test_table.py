@@ -68,6 +68,43 @@ def test_tables_grow() -> None:
     assert table.find(lines([(1, 1), (100_000, -100_000)])).tolist() == [-1, -1]
 
 
+def test_new_rows_are_found_once_they_are_asked_for() -> None:
+    table, rows = Table(2), [(at, -at) for at in range(50_000)]
+    rows[30_000] = (BIG, 7)
+    for start in range(0, len(rows), 20_000):
+        part = rows[start : start + 20_000]
+        ids = table.add_new(lines(part), np.full(len(part), -1, dtype=np.int32))
+        assert values(table, ids) == part
+        assert table.with_flags(ids, on=SUSPENDED | QUEUED | HIDDEN | ADDED).tolist() == ids.tolist()
+    assert len(table) == len(rows)
+    assert under(table, (0,), (BIG,)) == [(BIG, 7)]
+    assert (table.find(lines(rows)) == np.arange(len(rows))).all()
+    assert table.find(lines([(1, 1)])).tolist() == [-1]
+
+
+@pytest.mark.parametrize("looked_up", ["find", "add_supports", "erase", "drop_supports"])
+def test_new_rows_and_others_are_counted_alike(looked_up: str) -> None:
+    table, unranked = Table(2), np.full(2, -1, dtype=np.int32)
+    ids = table.add_new(lines([(1, 2), (3, 4)]), unranked)
+    table.activate(ids, 5)
+    match looked_up:
+        case "find":
+            assert table.find(lines([(3, 4)])).tolist() == [1]
+        case "add_supports":
+            assert add(table, [(1, 2), (5, 6)]) == [(5, 6)]
+            assert counts(table) == {(1, 2): 2, (3, 4): 1, (5, 6): 1}
+        case "erase":
+            table.erase(ids[:1])
+            assert table.find(lines([(1, 2), (3, 4)])).tolist() == [-1, 1]
+        case "drop_supports":
+            assert table.drop_supports(lines([(3, 4)]), unranked[:1]).tolist() == [1]
+    more = [(at, at) for at in range(10, 1000)]
+    new = table.add_new(lines(more), np.full(len(more), -1, dtype=np.int32))
+    assert values(table, new) == more
+    assert table.find(lines(more)).tolist() == new.tolist()
+    assert under(table, (1,), (10,)) == [(10, 10)]
+
+
 def test_large_arrays_keep_their_content_when_the_system_moves_them() -> None:
     room = Growing(10, 3)
     room.array[:] = np.arange(30).reshape(10, 3)

@@ -167,7 +167,7 @@ class _Assembler:
                 self._emit(words + carried)
             case Check(relation=relation, recursive=recursive, args=args, present=present):
                 self.masks.append((len(self.code) + 3, step))
-                words = [machine.CHECK, self.by_name[relation].address, 0, int(present), int(recursive), len(args)]
+                words = [machine.CHECK, self.by_name[relation].by_value(), 0, int(present), int(recursive), len(args)]
                 self._emit([*words, len(needed), *self._operands(args), *needed])
             case Compare(op=op, left=left, right=right, kind=kind):
                 if op not in _COMPARISONS or (op not in ("=", "!=") and kind not in (NUMBER, UNSIGNED)):

@@ -198,20 +198,26 @@ class HashedLines:
 
         `live` is how many of the lines are in slots: those without the unwanted bits in the half `flags`.
         """
-        handle = self.handle
-        used = int(handle[USED])
+        self.make_lines(more)
+        if self.handle[FILLED] + more > self.handle[LIMIT]:
+            # Slots that held deleted lines are filled too; if there are many, the same number of slots will do.
+            size = len(self.slots) if live + more < len(self.slots) // 4 else 2 * len(self.slots)
+            self.fill_anew(live + more, size, flags, unwanted)
+
+    def make_lines(self, more: int) -> None:
+        used = int(self.handle[USED])
         if used + more > len(self.lines):
             self.room.grow(used + max(used // 2, more) + BLOCK)
             self._moved()
-        if handle[FILLED] + more > handle[LIMIT]:
-            # Slots that held deleted lines are filled too; if there are many, the same number of slots will do.
-            size = len(self.slots) if live + more < len(self.slots) // 4 else 2 * len(self.slots)
-            while live + more > _limit(size):
-                size *= 2
-            self.slot_room.grow(size)
-            self.slots.fill(EMPTY)
-            self._moved()
-            fill_slots(self.address, flags, unwanted)
+
+    def fill_anew(self, lines: int, size: int, flags: int, unwanted: int) -> None:
+        """At least `size` slots, and room in them for so many lines."""
+        while lines > _limit(size):
+            size *= 2
+        self.slot_room.grow(size)
+        self.slots.fill(EMPTY)
+        self._moved()
+        fill_slots(self.address, flags, unwanted)
 
     def clear(self) -> None:
         self.slots.fill(EMPTY)

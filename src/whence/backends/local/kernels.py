@@ -142,6 +142,22 @@ def claim_rows(address: int, keys: Any, ranks: Any, start: int, queue: Any) -> i
     return line  # type: ignore[no-any-return]
 
 
+@kernel("int lines int")
+def append_rows(address: int, keys: Any, start: int) -> int:
+    """Rows with one derivation, which are not there and for which there must be lines, behind the others and in no slots.
+
+    Stops where a key takes more than the columns of the table have; returns the number of keys done.
+    """
+    table = words_at(address)
+    lines, width, step, columns = halves_at(table[LINES]), table[WIDTH], table[STEP], table[COLUMNS]
+    words, line, total = halves_at(keys.ctypes.data), start, keys.shape[0]
+    while line < total and (step == 2 or fits_halves(words, line, 1, columns)):
+        write_row(lines, table[USED], width, step, words, 2 * columns * line, columns)
+        table[USED] += 1
+        line += 1
+    return line
+
+
 # Two threads can claim rows at once: each takes the keys whose slots begin in its half of the slots, and the rows it makes go to
 # lines of its own. What would cross into the other half is left for later, and so is what is too wide.
 

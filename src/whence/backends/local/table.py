@@ -25,6 +25,7 @@ class Table:
         self.handle, self.address = self.rows.handle, self.rows.address
         self.fields = self.handle.data  # the same words, quicker to read one at a time
         self.free = Growing(0, 1)
+        self.is_hashed = False  # as long as no row is looked up by value, none is in a slot
         self.indexes: dict[tuple[int, ...], Index] = {}
 
     def __len__(self) -> int:
@@ -76,8 +77,16 @@ class Table:
     def find(self, keys: Lines, forbid: int = 0) -> Ids:
         """For each line of `keys` the equal row, or -1 if there is none without a forbidden flag."""
         found: Ids = np.empty(len(keys), dtype=np.int32)
-        kernels.find_rows(self.address, forbid, keys, found)
+        kernels.find_rows(self.by_value(), forbid, keys, found)
         return found
+
+    def by_value(self) -> int:
+        """The address of the handle, for loops that look rows up. From now on rows go into slots as they come."""
+        if not self.is_hashed:
+            self.is_hashed = True
+            if self.fields[USED]:
+                self.rows.fill_anew(len(self) + hashing.BLOCK, len(self.rows.slots), *self._unwanted())
+        return self.address
 
     def _halves(self, ids: Ids, which: int) -> Ids:
         halves: Ids = np.empty(len(ids), dtype=np.int32)
@@ -88,9 +97,20 @@ class Table:
 
     def add_supports(self, keys: Lines, ranks: Ids) -> Ids:
         """One more derivation per line of `keys`; the rows that are not present and were not queued yet."""
+        self.by_value()
         if parallel.is_worthwhile(len(keys)) and self.fields[USED] > len(keys) and not self.fields[FREE_COUNT]:
             return self._add_by_halves(keys, ranks)
         return self._add(keys, ranks)
+
+    def add_new(self, keys: Lines, ranks: Ids) -> Ids:
+        """The same for lines that are all different and not there yet, so that nothing needs to be looked up."""
+        if self.is_hashed:
+            return self.add_supports(keys, ranks)
+        first, done = self.fields[USED], 0
+        self.rows.make_lines(len(keys))
+        while (done := kernels.append_rows(self.address, keys, done)) < len(keys):
+            self.rows.widen()
+        return np.arange(first, first + len(keys), dtype=np.int32)
 
     def _add(self, keys: Lines, ranks: Ids) -> Ids:
         queue: Ids = np.empty(len(keys), dtype=np.int32)
@@ -127,12 +147,16 @@ class Table:
         return np.concatenate(queued)
 
     def _make_room(self, more: int) -> None:
-        self.rows.make_room(len(self), self.rows.lines.shape[1] - kernels.FLAGS, FREE, more)
+        self.rows.make_room(len(self), *self._unwanted(), more)
+
+    def _unwanted(self) -> tuple[int, int]:
+        """The half with the flags, and the flag of lines that are no rows."""
+        return self.rows.lines.shape[1] - kernels.FLAGS, FREE
 
     def drop_supports(self, keys: Lines, ranks: Ids) -> Ids:
         """One derivation less per line of `keys`, which are all there; the rows that this suspended."""
         lost: Ids = np.empty(len(keys), dtype=np.int32)
-        return lost[: kernels.drop_supports(self.address, keys, ranks, lost)].copy()
+        return lost[: kernels.drop_supports(self.by_value(), keys, ranks, lost)].copy()
 
     def activate(self, ids: Ids, rank: int) -> None:
         """Makes rows present, as part of the current batch."""
@@ -152,7 +176,7 @@ class Table:
         if len(self.free.array) < needed:
             self.free.grow(needed + needed // 2)
             self.handle[FREE_LINES] = address_of(self.free.array)
-        kernels.erase_rows(self.address, ids)
+        kernels.erase_rows(self.by_value(), ids)
 
     # -- indexes
 
