@@ -128,6 +128,17 @@ def test_values_made_of_others_are_checked_as_well() -> None:
             session.apply([Update("+", "p", row)])
 
 
+def test_an_integer_that_no_float_equals_is_refused() -> None:
+    # Two integers that would become one float would be one row that was put in twice.
+    program = load(".decl p(x:float) .input p .output p")
+    session = Session(program, facts={"p": [(2**53,)]})
+    with pytest.raises(ValueError, match=r"p: column x cannot hold 9007199254740993, which is no float"):
+        session.apply([Update("+", "p", (2**53 + 1,))])
+    with pytest.raises(ValueError, match=r"p: column x cannot hold 9007199254740993, which is no float"):
+        Session(program, facts={"p": [(2**53,), (2**53 + 1,)]})
+    assert set(session.relation("p")) == {(float(2**53),)}
+
+
 def test_windows_and_clock_go_back_with_the_epoch() -> None:
     def fussy(x: int) -> int:
         if x == 13:

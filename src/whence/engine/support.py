@@ -76,7 +76,7 @@ class SupportStratum(Generic[Ids, Keys, Ranks]):
         """
         if self.plan.is_base:
             with self.stats.phase("put back"):
-                return self._keep_base(removed, inserted)
+                return self._keep_base(removed, inserted, first=first)
         epoch = self.begin(inputs)
         if not first:  # before the first epoch nothing was derived
             with self.stats.phase("take away"):
@@ -94,7 +94,9 @@ class SupportStratum(Generic[Ids, Keys, Ranks]):
             self.ranked_epochs += epoch.rounds > 0
             return epoch.finish()
 
-    def _keep_base(self, removed: Mapping[str, Keys], inserted: Mapping[str, Keys]) -> dict[str, Delta[Ids]]:
+    def _keep_base(
+        self, removed: Mapping[str, Keys], inserted: Mapping[str, Keys], *, first: bool
+    ) -> dict[str, Delta[Ids]]:
         """The same where nothing is derived: rows are there or not, as they are told."""
         backend, none = self.backend, self.backend.concatenate([])
         if inserted:
@@ -108,8 +110,10 @@ class SupportStratum(Generic[Ids, Keys, Ranks]):
             if name in removed:
                 gone = table.drop_supports(removed[name], backend.unranked(removed[name]))
                 table.change_flags(gone, on=GONE, off=EXTERNAL | SUSPENDED)
+                self.stats.suspended += len(gone)
             if name in inserted:
-                added = table.add_supports(inserted[name], backend.unranked(inserted[name]))
+                add = table.add_new if first else table.add_supports
+                added = add(inserted[name], backend.unranked(inserted[name]))
                 table.activate(added, self.rank)
                 table.change_flags(added, on=EXTERNAL, off=BATCH)
             if len(gone) or len(added):

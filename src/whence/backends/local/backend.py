@@ -247,7 +247,7 @@ class LocalBackend:
             found.append(assembled)
             ends = (relations.index(plan.scan.relation), relations.index(plan.rule.head.relation))
             described.append([*ends, *assembled.described])
-        tables = [self.tables[name].address for name in relations]
+        tables = [self.tables[name].by_value() for name in relations]
         return _Cascade(found, np.array(described, dtype=np.int64), np.array(tables, dtype=np.int64))
 
     def _run_from_nothing(self, plan: DeltaPlan, forbid: Forbid) -> Iterator[tuple[Lines, Ids]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import carray
+from numba import carray  # type: ignore[attr-defined]
 
 from whence.backends.local.kernels import change_flags, drop_supports, suspend_rows
 from whence.backends.local.machine import BLOCK, DEPTH, NEXT, RESUME, enumerate_heads
