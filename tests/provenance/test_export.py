@@ -11,9 +11,10 @@ import pytest
 from prov.model import ProvActivity, ProvDocument, ProvEntity
 
 from whence import Session, load
-from whence.provenance import Bounds, Fact, derivation_graph
-from whence.provenance.export import to_dot, to_html, to_prov, to_svg
+from whence.provenance import Fact, derivation_graph
+from whence.provenance.export import to_dot, to_prov
 from whence.provenance.layout import lay_out
+from whence.provenance.picture import to_svg
 
 PROGRAM = load(
     ".decl link(x:symbol, y:symbol) .input link\nreach(x, y) :- link(x, y).\nreach(x, z) :- reach(x, y), link(y, z)."
@@ -65,11 +66,32 @@ def test_dot_has_an_edge_for_every_use(graph) -> None:
     assert len(re.findall(r"^  n\d+ -> n\d+;$", text, re.MULTILINE)) == uses
 
 
-def test_html_stands_alone_and_says_what_was_cut() -> None:
-    session = Session(PROGRAM, facts={"link": LINKS})
-    page = to_html(derivation_graph(session, [ROOT], Bounds(depth=1)), PROGRAM)
-    assert "Cut off at depth 1" in page
-    assert not re.search(r'(?:src|href)="', page)
+def test_what_is_long_in_a_picture_is_cut_and_told_in_full() -> None:
+    text = "東京" + 'a "quoted" tale ' * 20
+    graph = derivation_graph(Session(PROGRAM, facts={"link": [("a", text)]}), [Fact("reach", ("a", text))])
+    tree = ET.fromstring(to_svg(graph, PROGRAM))
+    name = "{http://www.w3.org/2000/svg}"
+    shown = [each.text for each in tree.iter(f"{name}text")]
+    assert shown == [
+        'reach("a", "東京a \\"quoted\\" tale a \\"q…")',
+        "reach#1",
+        'link("a", "東京a \\"quoted\\" tale a \\"q…")',
+    ]
+    escaped = text.replace('"', '\\"')
+    assert [each.text for each in tree.iter(f"{name}title")] == [f'reach("a", "{escaped}")', f'link("a", "{escaped}")']
+    assert float(tree.get("width", "0")) < 600
+
+
+def test_edges_that_go_back_have_lanes_of_their_own() -> None:
+    session = Session(PROGRAM, facts={"link": [(one, other) for one in "abc" for other in "abc"]})
+    graph = derivation_graph(session, [Fact("reach", ("a", "a"))])
+    tree = ET.fromstring(to_svg(graph, PROGRAM))
+    paths = [each.get("d", "") for each in tree.iter("{http://www.w3.org/2000/svg}path")]
+    sides = [re.search(r"L([\d.]+) ", path) for path in paths]
+    lanes = [float(side[1]) for side in sides if side]
+    assert len(lanes) > 1
+    assert len(set(lanes)) == len(lanes)
+    assert max(lanes) < float(tree.get("width", "0"))
 
 
 def test_prov_reads_back(graph) -> None:

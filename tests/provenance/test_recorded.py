@@ -12,6 +12,7 @@ from whence.provenance.derive import Deriver
 from whence.provenance.graph import Fact
 from whence.provenance.proofs import smallest_proof
 from whence.provenance.recorded import recorded_derivations
+from whence.reference import EvaluationWarning
 
 
 @pytest.mark.filterwarnings("ignore::whence.reference.EvaluationWarning")
@@ -55,6 +56,16 @@ def test_heads_of_one_statement_share_a_table() -> None:
     assert len({each.relation for each in session.recordings.values()}) == 1
     heads = {firing.head for rule in session.recordings for firing in recorded_derivations(session, rule)}
     assert heads == {Fact("a", (1,)), Fact("b", (2,))}
+
+
+@pytest.mark.parametrize("rest", ["", "q(x) :- h(x, _). h(x, y) :- q(y), e(x, _).\n"])
+def test_a_head_without_a_value_is_no_firing(rest: str) -> None:
+    text = ".decl e(x:number, y:number) .input e\ng(y), h(x, 6 / y) :- e(x, y).\n" + rest + ".output g\n.output h"
+    with pytest.warns(EvaluationWarning, match=r"<program>:2: rule h#1: division by zero") as told:
+        session = Session(load(text), facts={"e": [(1, 2), (3, 0)]}, record=["g", "h"])
+    assert len({str(each.message) for each in told}) == 1
+    assert {firing.head for firing in recorded_derivations(session, "g#1")} == {Fact("g", (2,)), Fact("g", (0,))}
+    assert [firing.head for firing in recorded_derivations(session, "h#1")] == [Fact("h", (1, 3))]
 
 
 def test_proofs_of_recorded_relations_are_still_smallest() -> None:

@@ -6,7 +6,8 @@
     h(x) :- r.derivations(x, y).
 
 A row holds the values of all variables, wildcards included, so that it tells which tuples were used; the tuples' own values
-identify them and no numbers are needed. Rules that share a body, as the heads of one statement do, share the table.
+identify them and no numbers are needed. Rules that share a body, as the heads of one statement do, share the table, unless a
+head has no value for some of the rows.
 
 A recursion stays as it is, with the tables on top of it: its rounds, and the ranks of its rows, do not depend on what is
 recorded, and all firings become rows at once.
@@ -14,15 +15,30 @@ recorded, and all firings become rows at once.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field, fields, replace
 
 from whence.lang.order import binds
-from whence.lang.program import Atom, Literal, Program, Relation, Rule, Stratum, Transfer, Var
+from whence.lang.program import (
+    Apply,
+    Atom,
+    Comparison,
+    Literal,
+    Program,
+    Relation,
+    Rule,
+    Stratum,
+    Transfer,
+    Var,
+)
 from whence.lang.tree import walk
-from whence.lang.types import Field
+from whence.lang.types import FLOAT, Field
 from whence.plan.compile import Plan, compile_plan
 from whence.plan.wildcards import name_wildcards
+
+_ALWAYS_DEFINED = frozenset(
+    ("+", "-", "*", "min", "max", "cat", "strlen")
+)  # but on floats, which may end up as no number
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,17 +128,28 @@ class _Recorder:
         bound = dict.fromkeys(name for literal in named.body for name in binds(literal))
         kinds = {part.name: part.kind for part in walk(named.body) if isinstance(part, Var)}
         variables = tuple(Var(name, kinds[name]) for name in bound)
-        table = self.shared.get(named.body)
+        body = (*named.body, *_values_of(rule.head))
+        table = self.shared.get(body)
         if table is None:
             # Made-up names of rules are unfit for files and tables elsewhere, and so are those of wildcards.
-            table = self.shared[named.body] = f"{rule.name.replace('#', '.')}.derivations"
+            table = self.shared[body] = f"{rule.name.replace('#', '.')}.derivations"
             if table in self.program.relations:
                 raise ValueError(f"{table} is a relation already: give rule {rule.name} another name")
             columns = tuple(Field(_column(each.name, bound), str(each.kind), each.kind) for each in variables)
             self.relations[table] = Relation(table, columns, rule.span)
-            self.rules.append(replace(named, name=f"{rule.name}!fires", head=Atom(table, variables, rule.span)))
+            self.rules.append(
+                replace(rule, name=f"{rule.name}!fires", head=Atom(table, variables, rule.span), body=body)
+            )
         self.rules.append(replace(rule, body=(Atom(table, variables, rule.span),)) if is_source else rule)
         self.recordings[rule.name] = Recording(table, variables, named)
+
+
+def _values_of(head: Atom) -> Iterator[Literal]:
+    """Asks for the values of a head that may have none, as `x / y` has where y is zero: the rule does not fire there."""
+    for at, arg in enumerate(head.args):
+        functors = [part for part in walk(arg) if isinstance(part, Apply)]
+        if any(each.functor not in _ALWAYS_DEFINED or each.kind == FLOAT for each in functors):
+            yield Comparison("=", Var(f"?head{at}", arg.kind), arg, head.span)
 
 
 def _column(variable: str, taken: Collection[str]) -> str:

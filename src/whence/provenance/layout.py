@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import pairwise
+from unicodedata import category, east_asian_width
 
 from whence.provenance.graph import Derivation, DerivationGraph, Fact
 from whence.provenance.show import absences, show_aggregate, show_fact
@@ -15,6 +18,8 @@ _LAYER = 58.0
 _HEIGHT = 28.0
 _SWEEPS = 8  # that order the layers
 _SETTLING = 24  # that only move nodes
+_LONG_TEXT = re.compile(r'"((?:[^"\\]|\\.){22})(?:[^"\\]|\\.){3,}"')
+_LONGEST = 72
 
 
 @dataclass(eq=False)
@@ -23,15 +28,22 @@ class Node:
 
     label: str
     kind: str
+    fact: Fact | None = None
     below: list[Node] = field(default_factory=list)
     above: list[Node] = field(default_factory=list)
     layer: int = 0
     x: float = 0.0
     y: float = 0.0
 
-    @property
+    @cached_property
+    def short(self) -> str:
+        """The label without what would make a box too wide: long texts lose their ends."""
+        short = _LONG_TEXT.sub(r'"\1…"', self.label)
+        return short if len(short) <= _LONGEST else short[: _LONGEST - 1] + "…"
+
+    @cached_property
     def width(self) -> float:
-        return max(34.0, _CHARACTER * len(self.label) + 18.0) if self.kind != "bend" else 0.0
+        return max(34.0, _CHARACTER * _columns(self.short) + 18.0) if self.kind != "bend" else 0.0
 
     @property
     def height(self) -> float:
@@ -57,7 +69,7 @@ def nodes_of(graph: DerivationGraph) -> list[Node]:
     def node(fact: Fact) -> Node:
         if fact not in facts:
             kind = "cut" if fact in cut else "base" if fact in graph.base else "derived"
-            facts[fact] = Node(show_fact(fact), kind)
+            facts[fact] = Node(show_fact(fact), kind, fact)
             nodes.append(facts[fact])
         return facts[fact]
 
@@ -71,6 +83,12 @@ def nodes_of(graph: DerivationGraph) -> list[Node]:
             for premise in dict.fromkeys(firing.premises):
                 _connect(made, node(premise))
     return nodes
+
+
+def _columns(text: str) -> int:
+    """How many characters wide a text is where all are of one width, but for those that take two or none."""
+    widths = {"W": 2, "F": 2}
+    return sum(0 if category(each) in ("Mn", "Me", "Cf") else widths.get(east_asian_width(each), 1) for each in text)
 
 
 def _firing_label(firing: Derivation) -> str:

@@ -483,7 +483,7 @@ class LocalBackend:
 
     def _where(self, plan: DeltaPlan) -> str:
         place = self.program.source.place(plan.rule.span)
-        return f"{place.file.name}:{place.line}: rule {plan.rule.name}"
+        return f"{place.file.name}:{place.line}: rule {plan.rule.name.partition('!')[0]}"
 
     def _warn(self, plan: DeltaPlan, reason: str) -> None:
         """Says once for each rule and reason that something it asks for has no value."""
