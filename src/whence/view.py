@@ -10,7 +10,7 @@ import numpy as np
 from whence.backends.local.backend import LocalBackend
 from whence.backends.local.words import Words
 from whence.lang.program import Relation
-from whence.lang.types import FLOAT, NUMBER, UNSIGNED, Kind, Tuple, Types
+from whence.lang.types import FLOAT, NUMBER, UNSIGNED, Kind, Tuple, Types, Value
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -65,25 +65,27 @@ class View:
         # Slow to import, and most sessions do without.
         import pyarrow as pa  # noqa: PLC0415
 
-        from whence.io.arrow import arrow_schema  # noqa: PLC0415
+        from whence.io.arrow import arrow_array, arrow_schema  # noqa: PLC0415
 
+        if not self.fields:
+            rows = pa.array([{}] * len(self), pa.struct([]))
+            return pa.Table.from_batches([pa.RecordBatch.from_struct_array(rows)])
+        columns = self.columns(lambda values, kind: arrow_array(values, kind, self._types))
+        return pa.Table.from_arrays(columns, schema=arrow_schema(self.fields, self._types))
+
+    def columns(self, encode: Callable[[list[Value], Kind], pa.Array]) -> list[pa.Array]:
+        """An array for each column. What is no number is made by `encode`, each value of a column once."""
         table = self._backend.table(self.name)
         ids = table.ids()
-        if not self.fields:
-            rows = pa.array([{}] * len(ids), pa.struct([]))
-            return pa.Table.from_batches([pa.RecordBatch.from_struct_array(rows)])
-        columns = [self._column(table.column(ids, at), field.kind) for at, field in enumerate(self.fields)]
-        return pa.Table.from_arrays(columns, schema=arrow_schema(self.fields, self._types))
+        return [self._column(table.column(ids, at), field.kind, encode) for at, field in enumerate(self.fields)]
 
     def pandas(self) -> pd.DataFrame:
         table = self.arrow()
         frame = table.to_pandas()
         return frame if self.fields else frame.reindex(range(table.num_rows))
 
-    def _column(self, words: Words, kind: Kind) -> pa.Array:
+    def _column(self, words: Words, kind: Kind, encode: Callable[[list[Value], Kind], pa.Array]) -> pa.Array:
         import pyarrow as pa  # noqa: PLC0415
-
-        from whence.io.arrow import arrow_array  # noqa: PLC0415
 
         if kind in _BITS:
             return pa.array(words.view(_BITS[kind]))
@@ -94,4 +96,4 @@ class View:
         distinct = np.flatnonzero(occurs)
         place = np.zeros(len(occurs), dtype=np.int64)
         place[distinct] = np.arange(len(distinct))
-        return arrow_array(dictionary.decode_column(distinct, kind), kind, self._types).take(pa.array(place[words]))
+        return encode(dictionary.decode_column(distinct, kind), kind).take(pa.array(place[words]))

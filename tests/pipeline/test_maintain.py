@@ -216,6 +216,11 @@ def test_inputs_that_do_not_fit_are_refused(spark: SparkSession, tmp_path: Path)
     frame = json_frame(spark, tmp_path / "links", "src STRING, target STRING")
     with pytest.raises(BadInput, match=r"link\(src, dst\) has no column dst"):
         maintain(REACH, {"link": frame}, state=tmp_path / "state")
+    twice = frame.selectExpr("src", "target AS dst", "src")
+    with pytest.raises(BadInput, match=r"link\(src, dst\) has two columns src"):
+        maintain(REACH, {"link": twice}, state=tmp_path / "state")
+    with pytest.raises(BadInput, match=r"link\(src, dst\) has a column target that link lacks"):
+        maintain(REACH, {"link": frame.selectExpr("src", "target AS dst", "target")}, state=tmp_path / "state")
     with pytest.raises(BadInput, match="reach is no base relation of the program; its base relations are link, node"):
         maintain(REACH, {"reach": frame}, state=tmp_path / "state")
     with pytest.raises(BadInput, match="read from a column value; there are src, target"):

@@ -1,5 +1,8 @@
+from collections.abc import Callable
+
 from whence import load
-from whence.plan import compile_plan, compile_recomputation
+from whence.lang.program import Program
+from whence.plan import Plan, compile_evaluation, compile_plan, compile_recomputation
 from whence.plan.describe import describe_plan
 
 TEXT = """.decl link(x:number, y:number)
@@ -66,16 +69,20 @@ stratum 8: dead, by counting derivations
 """
 
 
+def described(text: str, compiled: Callable[[Program], Plan] = compile_plan) -> str:
+    program = load(text)
+    return describe_plan(compiled(program), compile_evaluation(program))
+
+
 def test_a_plan_names_what_it_joins_tests_and_derives() -> None:
-    assert describe_plan(compile_plan(load(TEXT))) == PLAN
+    assert described(TEXT) == PLAN
 
 
 def test_a_stratum_that_is_evaluated_anew_says_why() -> None:
     text = ".decl e(x:number, y:number) eqrel\n.decl f(x:number, y:number)\n.input f\n.output e\ne(x, y) :- f(x, y).\n"
-    described = describe_plan(compile_plan(load(text)))
-    assert "stratum 2: e, evaluated anew when f changes\n  because: e is an eqrel\n" in described
+    assert "stratum 2: e, evaluated anew when f changes\n  because: e is an eqrel\n" in described(text)
 
 
 def test_recomputation_can_be_asked_for() -> None:
-    described = describe_plan(compile_recomputation(load(TEXT)))
-    assert "stratum 2: reach, evaluated anew when link changes\n  because: recomputation was asked for" in described
+    expected = "stratum 2: reach, evaluated anew when link changes\n  because: recomputation was asked for"
+    assert expected in described(TEXT, compile_recomputation)

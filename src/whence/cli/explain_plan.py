@@ -5,7 +5,7 @@ import typer
 from whence.cli.evaluate import reported_errors, wanted_of
 from whence.cli.programs import FunctionsOption, ProgramArgument, load_program
 from whence.pipeline.folder import output_names
-from whence.plan import compile_plan
+from whence.plan import compile_evaluation, compile_plan
 from whence.plan.describe import describe_plan
 from whence.plan.partition import describe_partitioning
 
@@ -20,5 +20,5 @@ def explain_plan(program: ProgramArgument, *, functions: FunctionsOption = None)
     """
     with reported_errors():
         loaded = load_program(program, functions)
-        typer.echo(describe_plan(compile_plan(loaded, wanted_of(loaded))))
+        typer.echo(describe_plan(compile_plan(loaded, wanted_of(loaded)), compile_evaluation(loaded)))
         typer.echo("\n".join(describe_partitioning(loaded, output_names(loaded))))

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from whence.io.values import format_value, parse_value
 from whence.lang.types import FLOAT, NUMBER, SYMBOL, UNSIGNED, Field, Kind, Tuple, Types, Value
+from whence.view import View
 
 _NATIVE: dict[Kind, pa.DataType] = {
     NUMBER: pa.int64(),
@@ -30,6 +31,11 @@ def encode_rows(rows: Sequence[Tuple], fields: Sequence[Field], types: Types) ->
     """One array for each field."""
     columns: Iterable[Sequence[Value]] = zip(*rows, strict=True) if rows else repeat((), len(fields))
     return [_encode(column, each.kind, types) for column, each in zip(columns, fields, strict=True)]
+
+
+def encode_view(view: View, types: Types) -> list[pa.Array]:
+    """What `encode_rows` makes of its tuples, without making them."""
+    return view.columns(lambda values, kind: _encode(values, kind, types))
 
 
 def _encode(values: Sequence[Value], kind: Kind, types: Types) -> pa.Array:

@@ -41,7 +41,10 @@ class BadInput(ValueError):
 
 @dataclass(frozen=True)
 class Inputs:
-    """The DataFrames of some relations as one, with a column of structs for each; a row has a value in one of them."""
+    """The DataFrames of some relations as one, with a column of structs for each; a row has a value in one of them.
+
+    The DataFrame of a single relation is taken as it is: Spark plans every micro-batch anew, and what is simple soon.
+    """
 
     relations: tuple[Relation, ...]
     types: Types
@@ -58,10 +61,14 @@ class Inputs:
     def union(self, frames: Mapping[str, DataFrame]) -> DataFrame:
         from pyspark.sql import functions as f  # noqa: PLC0415
 
+        for relation in self.relations:
+            _check_columns(relation, frames[relation.name].columns)
+        if len(self.relations) == 1:
+            return frames[self.relations[0].name]
+
         def shaped(relation: Relation) -> DataFrame:
             frame = frames[relation.name]
-            columns = _columns(relation, frame.columns)
-            return frame.select(f.struct(*(f.col(f"`{name}`") for name in columns)).alias(relation.name))
+            return frame.select(f.struct(*(f.col(f"`{name}`") for name in frame.columns)).alias(relation.name))
 
         parts = [shaped(relation) for relation in self.relations]
         return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), parts)
@@ -70,26 +77,33 @@ class Inputs:
         """The updates of a micro-batch, relation by relation; rows that do not fit are buried with their number in it."""
         before = 0
         for relation in self.relations:
-            rows = batch.column(relation.name).combine_chunks()
-            rows = rows.filter(rows.is_valid())
-            if len(rows):
-                names = [field.name for field in rows.type]
-                table = pa.table(dict(zip(names, rows.flatten(), strict=True)))
+            table = batch if len(self.relations) == 1 else _part(batch, relation.name)
+            if len(table):
                 declared = {each.name for each in relation.fields}
-                if "seq" in names and "seq" not in declared:
+                if "seq" in table.column_names and "seq" not in declared:
                     table = table.take(pc.sort_indices(table, sort_keys=[("seq", "ascending")]))
                 yield from _Rows(relation, self.types, table, before).updates(bury)
                 before += len(table)
 
 
-def _columns(relation: Relation, found: list[str]) -> list[str]:
+def _check_columns(relation: Relation, found: list[str]) -> None:
     declared = [each.name for each in relation.fields]
-    missing = [name for name in declared if name not in found]
-    unknown = [name for name in found if name not in declared and name not in _SPECIAL]
-    if missing or unknown:
-        problem = f"has no column {missing[0]}" if missing else f"has a column {unknown[0]} that {relation.name} lacks"
-        raise BadInput(f"the DataFrame for {relation.name}({', '.join(declared)}) {problem}")
-    return found
+    problems = [f"has no column {name}" for name in declared if name not in found]
+    problems += [
+        f"has a column {name} that {relation.name} lacks" for name in found if name not in (*declared, *_SPECIAL)
+    ]
+    problems += [f"has two columns {name}" for name in dict.fromkeys(found) if found.count(name) > 1]
+    if not found:
+        problems.append("has no columns: give it op")
+    if problems:
+        raise BadInput(f"the DataFrame for {relation.name}({', '.join(declared)}) {problems[0]}")
+
+
+def _part(batch: pa.Table, relation: str) -> pa.Table:
+    """The rows of a relation among those of several."""
+    structs = batch.column(relation).combine_chunks()
+    structs = structs.filter(structs.is_valid())
+    return pa.table(dict(zip([field.name for field in structs.type], structs.flatten(), strict=True)))
 
 
 @dataclass(frozen=True)
@@ -101,11 +115,12 @@ class _Rows:
 
     def updates(self, bury: Callable[[DeadLetter], None]) -> Iterator[Update]:
         name = self.relation.name
-        if self._is_plain():
+        ops, times = self._special("op"), self._special("time")
+        if self._is_plain(ops, times):
             columns = [_plain(self.table.column(each.name), each.kind) for each in self.relation.fields]
             tuples = zip(*columns, strict=True) if columns else [()] * len(self.table)
-            ops = self._special("op") or ["+"] * len(self.table)
-            times = self._special("time") or [None] * len(self.table)
+            ops = ["+"] * len(self.table) if ops is None else ops
+            times = [None] * len(self.table) if times is None else times
             yield from (Update(op, name, row, time) for op, row, time in zip(ops, tuples, times, strict=True))
             return
         for number, row in enumerate(self.table.to_pylist(), self.before + 1):
@@ -121,9 +136,8 @@ class _Rows:
         column: list[Any] = self.table.column(name).to_pylist()
         return column
 
-    def _is_plain(self) -> bool:
+    def _is_plain(self, ops: list[Any] | None, times: list[Any] | None) -> bool:
         """Whether every row is an update and every column converts as a whole."""
-        ops, times = self._special("op"), self._special("time")
         return (
             (ops is None or set(ops) <= {"+", "-"})
             and (times is None or all(time is None or (isinstance(time, float) and isfinite(time)) for time in times))

@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from threading import RLock
 
+import pyarrow as pa
+
 from whence.lang.program import Program
 from whence.lang.types import Tuple
 from whence.pipeline.base import Base
@@ -18,10 +20,12 @@ from whence.pipeline.metrics import MetricsFile
 from whence.pipeline.publish import Publisher
 from whence.pipeline.report import EpochReport
 from whence.pipeline.sinks import Sink
+from whence.pipeline.snapshots import as_table
 from whence.pipeline.store import RETAIN, SNAPSHOT_EVERY, Store
 from whence.plan.record import RecordedProgram
 from whence.reference import Limits
 from whence.session import Changes, Session, SessionStats
+from whence.view import View
 
 
 class Keeper:
@@ -64,7 +68,7 @@ class Keeper:
             self.session = Session(rules, facts=facts, wanted=shown, record=record, strategy=strategy, limits=limits)
             initial = self._shown(self.session.initial)
             if store is not None:
-                store.begin(Base.of(self.session), self.views())
+                store.begin(Base.of(self.session), self._views())
             undelivered: Sequence[tuple[int, Changes]] = [(0, initial)]
         else:
             found = store.recover()
@@ -78,7 +82,7 @@ class Keeper:
         for epoch, changes in undelivered:
             self._deliver(epoch, changes)
         self._metrics = None if store is None else MetricsFile(store.folder)
-        self._publisher = None if store is None else Publisher(store.folder, program, self._published)
+        self._publisher = None if store is None else Publisher(store.folder, self._published)
 
     def apply(self, epochs: Iterable[Epoch]) -> list[EpochReport]:
         """Applies epochs and makes them durable together. What an epoch raises is raised once those before it are safe."""
@@ -99,10 +103,6 @@ class Keeper:
         with self.lock:
             return set(self.session.relation(name))
 
-    def views(self) -> dict[str, list[Tuple]]:
-        with self.lock:
-            return {name: list(self.session.relation(name)) for name in self.outputs}
-
     def view_at(self, name: str, epoch: int) -> set[Tuple]:
         if self.store is None:
             raise StateError(["without a state folder only the last epoch is known"])
@@ -111,7 +111,7 @@ class Keeper:
     def snapshot(self) -> None:
         with self.lock:
             if self.store is not None and not self.has_snapshot:
-                self.store.snapshot(self.epoch, self.source, Base.of(self.session), self.views(), self._retain)
+                self.store.snapshot(self.epoch, self.source, Base.of(self.session), self._views(), self._retain)
 
     @property
     def has_snapshot(self) -> bool:
@@ -134,9 +134,14 @@ class Keeper:
             self._publisher.close()
         del self.session
 
-    def _published(self) -> tuple[int, dict[str, list[Tuple]]]:
+    def _views(self) -> dict[str, View]:
+        return {name: self.session.relation(name) for name in self.outputs}
+
+    def _published(self) -> tuple[int, dict[str, pa.Table]]:
+        relations, types = self.program.relations, self.program.types
         with self.lock:
-            return self.epoch, self.views()
+            tables = {name: as_table(view, relations[name], types) for name, view in self._views().items()}
+            return self.epoch, tables
 
     def _evaluate(self, given: Epoch, number: int) -> tuple[Entry, EpochReport]:
         started = time.perf_counter()

@@ -9,29 +9,27 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from threading import Condition, Thread
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from whence.io.updates import reported_writing
-from whence.lang.program import Program
-from whence.lang.types import Tuple
-from whence.pipeline.snapshots import as_table, file_name
+from whence.pipeline.snapshots import file_name
 
 SHARE = 0.05
 _KEPT = 2  # one more than the current one, for those who are reading it
 
-Views = Mapping[str, Sequence[Tuple]]
+Tables = Mapping[str, pa.Table]
 
 
 class Publisher:
     """`state` gives the last epoch and the views after it."""
 
-    def __init__(self, folder: Path, program: Program, state: Callable[[], tuple[int, Views]]) -> None:
+    def __init__(self, folder: Path, state: Callable[[], tuple[int, Tables]]) -> None:
         self.folder = folder
-        self.program = program
         self._state = state
         self._condition = Condition()
         self._is_due = self._is_closing = False
@@ -75,11 +73,11 @@ class Publisher:
             pause = (time.monotonic() - started) / SHARE
 
     def _publish(self) -> None:
-        epoch, views = self._state()
+        epoch, tables = self._state()
 
         def write(own: Path) -> None:
-            for name, rows in views.items():
-                pq.write_table(as_table(rows, self.program.relations[name], self.program.types), own / file_name(name))
+            for name, table in tables.items():
+                pq.write_table(table, own / file_name(name))
 
         publish(self.folder, epoch, write)
 

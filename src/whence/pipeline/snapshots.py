@@ -20,12 +20,16 @@ from whence.io.updates import reported_writing
 from whence.lang.program import Program, Relation
 from whence.lang.types import Tuple, Types
 from whence.pipeline.base import Base
-from whence.pipeline.columns import decode_rows, encode_rows
+from whence.pipeline.columns import decode_rows, encode_rows, encode_view
 from whence.pipeline.epochs import Position
 from whence.pipeline.files import checksum, read_file, reported_reading, sync_folder, write_file
+from whence.view import View
 
 _TIME = "whence.time"
 _PRESENT = "whence.present"  # what a relation without columns has for one
+
+
+Rows = Sequence[Tuple] | View
 
 
 @dataclass(frozen=True)
@@ -49,7 +53,7 @@ class Snapshot:
 def write_snapshot(
     folder: Path,
     base: Base,
-    views: Mapping[str, Sequence[Tuple]],
+    views: Mapping[str, Rows],
     program: Program,
     *,
     epoch: int,
@@ -116,10 +120,11 @@ def check_snapshot(folder: Path, snapshot: Snapshot) -> None:
         read_file(folder / snapshot.name / path, expected)
 
 
-def as_table(rows: Sequence[Tuple], relation: Relation, types: Types) -> pa.Table:
+def as_table(rows: Rows, relation: Relation, types: Types) -> pa.Table:
     if not relation.fields:
         return pa.table({_PRESENT: pa.array([True] * len(rows), pa.bool_())})
-    return pa.table(encode_rows(rows, relation.fields, types), names=[each.name for each in relation.fields])
+    columns = encode_view(rows, types) if isinstance(rows, View) else encode_rows(rows, relation.fields, types)
+    return pa.table(columns, names=[each.name for each in relation.fields])
 
 
 def from_table(table: pa.Table, relation: Relation, types: Types) -> list[Tuple]:

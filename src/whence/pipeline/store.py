@@ -25,7 +25,7 @@ from whence.pipeline.files import Damaged, StateError
 from whence.pipeline.folder import Piece, StateFolder, StateWarning, lock_folder, look_into
 from whence.pipeline.log import Entry, Segment
 from whence.pipeline.manifest import Manifest
-from whence.pipeline.snapshots import Snapshot
+from whence.pipeline.snapshots import Rows, Snapshot
 from whence.session import Changes
 
 SNAPSHOT_EVERY = 500
@@ -68,14 +68,12 @@ class Store(StateFolder):
         """Once it returns, the epochs have happened."""
         log.write_segment(self._log, entries, self.program)
 
-    def begin(self, base: Base, views: Mapping[str, Sequence[Tuple]]) -> None:
+    def begin(self, base: Base, views: Mapping[str, Rows]) -> None:
         """Epoch 0: the state before the first update."""
         made = snapshots.write_snapshot(self._snapshots, base, views, self.program, epoch=0, source={})
         self._publish(self.manifest.with_snapshots((made,), delivered=-1))
 
-    def snapshot(
-        self, epoch: int, source: Position, base: Base, views: Mapping[str, Sequence[Tuple]], retain: int
-    ) -> None:
+    def snapshot(self, epoch: int, source: Position, base: Base, views: Mapping[str, Rows], retain: int) -> None:
         """Makes the state after `epoch`, which every sink has, the one to start from, and forgets what is older than wanted."""
         made = snapshots.write_snapshot(self._snapshots, base, views, self.program, epoch=epoch, source=source)
         self._publish(self.manifest.with_snapshots(self._retained(made, retain), delivered=epoch))

@@ -12,12 +12,12 @@ rule reads a recursive atom outside the braces, or the group has no value withou
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from whence.lang.program import Aggregation, Atom, Generator, Program, Rule, Stratum, Var
 from whence.lang.tree import walk
-from whence.plan.extract_aggregates import AggregateSpec, keeps_empty_groups
+from whence.plan.extract_aggregates import keeps_empty_groups
 
 
 @dataclass(frozen=True)
@@ -37,12 +37,11 @@ class NotDecomposable(Exception):
     """The message says why."""
 
 
-def decompose(program: Program, stratum: Stratum, aggregates: Iterable[AggregateSpec] = ()) -> Decomposition:
-    """`aggregates` are those of the stratum that are no longer in the rules. Raises `NotDecomposable`."""
+def decompose(program: Program, stratum: Stratum) -> Decomposition:
+    """Aggregates of the stratum have to be in its rules, as `compile_evaluation` leaves them. Raises `NotDecomposable`."""
     rules = recursive_rules(program, stratum)
     for rule in rules:
         _refuse_others(rule, frozenset(stratum.relations))
-    rules += [_as_rule(each, program, frozenset(stratum.relations)) for each in aggregates]
     first, *_ = stratum.relations
     reasons: list[str] = []
     for column in range(program.relations[first].arity):
@@ -52,10 +51,10 @@ def decompose(program: Program, stratum: Stratum, aggregates: Iterable[Aggregate
     raise NotDecomposable(reasons[0] if reasons else f"{first} has no columns")
 
 
-def describe_decomposition(program: Program, stratum: Stratum, aggregates: Iterable[AggregateSpec] = ()) -> list[str]:
+def describe_decomposition(program: Program, stratum: Stratum) -> list[str]:
     """How a recursive stratum can be evaluated in parts, with the proof; or why not."""
     try:
-        found = decompose(program, stratum, aggregates)
+        found = decompose(program, stratum)
     except NotDecomposable as reason:
         return [f"not in parts: {reason}"]
     by = ", ".join(f"{name}.{field_name(program, name, found.columns)}" for name in stratum.relations)
@@ -93,25 +92,6 @@ def _has_own_rows(literal: Aggregation, members: frozenset[str]) -> bool:
     return not keeps_empty_groups(literal.op) and all(
         any(isinstance(each, Atom) and each.relation in members for each in body) for body in literal.bodies
     )
-
-
-def _as_rule(spec: AggregateSpec, program: Program, members: frozenset[str]) -> Rule:
-    """What an aggregate's groups take from its rows and its context."""
-    if spec.has_empty_groups and spec.context not in members:
-        raise NotDecomposable(f"rule {spec.rule} has groups also where the recursion has no rows")
-    fields = program.relations[spec.output].fields
-    keys = [fields[column].name for column in spec.output_keys]
-
-    def atom(relation: str, columns: tuple[int, ...]) -> Atom:
-        names = dict(zip(columns, keys, strict=True))
-        kinds = [each.kind for each in program.relations[relation].fields]
-        args = (Var(names.get(at, f"{relation} {at}"), kind) for at, kind in enumerate(kinds))
-        return Atom(relation, tuple(args), spec.span)
-
-    body = [atom(spec.rows, spec.key_columns)]
-    if spec.context is not None:
-        body.append(atom(spec.context, tuple(range(len(keys)))))
-    return Rule(spec.rule, atom(spec.output, spec.output_keys), tuple(body), spec.span)
 
 
 def _assignments(

@@ -27,15 +27,18 @@ from whence.plan.steps import (
 )
 
 
-def describe_plan(plan: Plan) -> str:
-    """Strata in order; for each rule, what is done when one of its literals changes."""
+def describe_plan(plan: Plan, evaluation: Plan) -> str:
+    """Strata in order; for each rule, what is done when one of its literals changes.
+
+    `evaluation` is the program's plan for evaluating once: it tells what of a recursion can be evaluated in parts.
+    """
     lines: list[str] = []
     for number, stratum in enumerate(plan.strata, 1):
-        lines += [*_stratum(number, stratum, plan.program), ""]
+        lines += [*_stratum(number, stratum, plan.program, evaluation.program), ""]
     return "\n".join(lines)
 
 
-def _stratum(number: int, stratum: StratumPlan, program: Program) -> Iterator[str]:
+def _stratum(number: int, stratum: StratumPlan, program: Program, evaluated: Program) -> Iterator[str]:
     names = ", ".join(stratum.relations)
     if not stratum.native:
         yield f"stratum {number}: {names}, evaluated anew when {' or '.join(stratum.inputs) or 'nothing'} changes"
@@ -52,9 +55,9 @@ def _stratum(number: int, stratum: StratumPlan, program: Program) -> Iterator[st
     yield f"stratum {number}: {names}, {how}"
     for spec in stratum.aggregates:
         yield f"  {_aggregate(spec)}"
-    if stratum.recursive:
-        lines = describe_decomposition(program, program.strata[number - 1], stratum.aggregates)
-        yield from (f"  {line}" for line in lines)
+    for each in evaluated.strata if stratum.recursive else ():
+        if each.recursive and set(each.relations).intersection(stratum.relations):
+            yield from (f"  {line}" for line in describe_decomposition(evaluated, each))
     for rule in rules.values():
         place = program.source.place(rule.span)
         yield f"  rule {rule.name} ({place.file.name}:{place.line})"

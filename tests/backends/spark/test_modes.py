@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
@@ -14,6 +15,8 @@ from tests.backends.spark.compare import assert_same, frames
 from whence import load
 from whence.backends.spark.shuffled import materialized
 from whence.lang.types import Tuple
+from whence.plan import compile_evaluation, compile_plan
+from whence.plan.describe import describe_plan
 from whence.reference import Limits
 from whence.spark import Mode, ModeError, evaluate
 
@@ -180,6 +183,28 @@ def test_recursive_least_values_in_parts(
     program = load(WEIGHTED + rules)
     views = assert_same(spark, program, {"link": links, "given": others}, mode="decomposed")
     assert "rule sp#1 carries x from path.x to sp.x" in views.explain()
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        *AGGREGATES,
+        # Rows of groups from elsewhere.
+        "sp(x, y, m) :- link(x, _, _), link(_, y, _), m = min d : { given(x, y, d); path(x, y, d) }.",
+        # A key without the column.
+        "sp(x, y, m) :- path(x, y, _), m = min d : { path(_, y, d) }.",
+    ],
+)
+def test_the_plan_as_text_tells_whether_aggregates_run_in_parts(spark: SparkSession, rule: str) -> None:
+    program = load(WEIGHTED + rule)
+    text = describe_plan(compile_plan(program), compile_evaluation(program))
+    inputs: dict[str, list[Tuple]] = {"link": [(1, 2, 3)], "given": []}
+    if "  in parts by path.x, sp.x, because" in text:
+        assert_same(spark, program, inputs, mode="decomposed")
+        return
+    (reason,) = re.findall(r"not in parts: (.*)", text)
+    with pytest.raises(ModeError, match=re.escape(reason)):
+        evaluate(program, frames(spark, program, inputs), mode="decomposed")
 
 
 def test_recursion_through_aggregates_is_taken_apart_where_that_pays(

@@ -23,7 +23,7 @@ from whence.pipeline.folder import Piece, StateFolder, StateWarning
 from whence.pipeline.log import Entry, Segment
 from whence.pipeline.parts import commits
 from whence.pipeline.parts.commits import Commit
-from whence.pipeline.snapshots import Snapshot
+from whence.pipeline.snapshots import Rows, Snapshot
 from whence.plan.partition import Partitioning
 from whence.session import Changes
 
@@ -60,7 +60,7 @@ class PartedStore(StateFolder):
         return log.write_segment(self._log_of(part), entries, self.program)
 
     def write_snapshot(
-        self, part: int, epoch: int, base: Base, views: Mapping[str, Sequence[Tuple]], how: Partitioning
+        self, part: int, epoch: int, base: Base, views: Mapping[str, Rows], how: Partitioning
     ) -> Snapshot:
         """Counts once the manifest names it."""
         written = snapshots.write_snapshot(

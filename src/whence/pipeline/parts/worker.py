@@ -230,7 +230,7 @@ class _Task:
         )
 
     def _snapshot(self, held: _Held) -> Done:
-        views = {name: list(held.session.relation(name)) for name in self.job.shown(self.part)}
+        views = {name: held.session.relation(name) for name in self.job.shown(self.part)}
         base = Base.of(held.session)
         made = self._store.write_snapshot(self.part, held.epoch, base, views, self.job.how)
         before = self._store.manifest.snapshots
@@ -242,7 +242,7 @@ class _Task:
         program = self.job.how.program
         for name in self.job.shown(self.part):
             folder = self.order.folder / "views" / f"{self.order.epoch:012d}" / file_name(name)
-            table = as_table(list(held.session.relation(name)), program.relations[name], program.types)
+            table = as_table(held.session.relation(name), program.relations[name], program.types)
             with reported_writing(folder):
                 folder.mkdir(exist_ok=True)
                 pq.write_table(table, folder / f"part-{self.part}.parquet")
