@@ -114,11 +114,16 @@ def materialized(frame: DataFrame, *, guess_size: bool) -> tuple[DataFrame, int]
     the rounds before found with itself, it is squared each time, and soon has millions of digits: then there must be none.
     """
     cut = frame.localCheckpoint(eager=False)
-    if not guess_size:
-        rows, spark = cut._jdf, cut.sparkSession  # noqa: SLF001 - Spark offers no other way
-        made = spark._jsparkSession.internalCreateDataFrame(rows.queryExecution().toRdd(), rows.schema(), False)  # noqa: SLF001
-        cut = DataFrame(made, spark)
-    return cut, cut.count()
+    rows = cut.count()
+    if guess_size:
+        return cut, rows
+    # Only now that the rows are there: until then Spark takes the plans that make them for a part of every plan that reads
+    # them, with the plans that those read in turn, and what its web page keeps of a round doubles with each.
+    checkpoint, spark = cut._jdf, cut.sparkSession  # noqa: SLF001 - Spark offers no other way
+    made = spark._jsparkSession.internalCreateDataFrame(  # noqa: SLF001
+        checkpoint.queryExecution().toRdd(), checkpoint.schema(), False
+    )
+    return DataFrame(made, spark), rows
 
 
 def _joins_itself(plans: Sequence[DeltaPlan], members: Collection[str]) -> bool:
