@@ -133,6 +133,43 @@ def test_refusals_say_what_to_do() -> None:
     assert (code, "Invalid value for --semiring: there is no semiring magic" in flat(text)) == (2, True)
 
 
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        ("e=90%", "90% is not a probability, a number between 0 and 1"),
+        ("e=1.5", "1.5 is not a probability"),
+        ("e=nan", "nan is not a probability"),
+        ("of=0.5", "there is no relation of; did you mean off?"),
+        ("up=0.5", "up is derived by rules, and values are given to base facts: those of e, off, sh"),
+        ('up("a")=0.5', "up is derived by rules"),
+        ('e("a", "b", 2)=0.5', 'e("a", "b", 2) is not among the base facts'),
+    ],
+)
+def test_probabilities_that_would_count_for_nothing_are_refused(given: str, problem: str) -> None:
+    code, text = ask("probability", 'up("a")', "-p", given)
+    assert (code, f"Invalid value for -p: {problem}" in flat(text)) == (2, True)
+
+
+def test_a_fact_that_the_program_states_of_a_derived_relation_may_be_uncertain() -> None:
+    Path("stated.dl").write_text('.decl e(x:symbol) .input e\np("a"). p(x) :- e(x).\n.output p\n')
+    Path("e.facts").write_text("b\n")
+    assert ask("probability", 'p("a")', "-p", 'p("a")=0.25', program="stated.dl") == (0, 'p("a")  0.25\n')
+
+
+def test_whynot_points_at_texts_that_no_fact_has() -> None:
+    assert ask("whynot", 'up("b \\"p\\"")')[1].endswith(
+        'warning: "b \\"p\\"" is in no fact; did you mean "b \\"q\\""?\n'
+    )
+    assert "is in no fact" not in ask("whynot", 'up("d")')[1]
+
+
+def test_whatif_refuses_options_that_do_not_go_together() -> None:
+    code, text = ask("whatif", "--rank", "-e", 'off("c")')
+    assert (code, "it goes without -e and -i" in flat(text)) == (2, True)
+    code, text = ask("whatif", "-n", "3", "-e", 'off("c")')
+    assert (code, "Invalid value for -n: it is for --rank" in flat(text)) == (2, True)
+
+
 def test_sql_is_shown_as_it_was_written() -> None:
     code, text = ask("why", "best('a', 'b', 3)", program="p.sql")
     assert code == 0

@@ -87,7 +87,7 @@ def how(
         session = open_session(program, functions, facts)
         asked = fact_argument(fact, session.program)
         parse = SEMIRINGS[semirings[0]].parse if semirings else str
-        given = annotations_argument(annotations or (), session.program, parse, "-a")
+        given = annotations_argument(annotations or (), session, parse, "-a")
         graph = graph_of(session, *asked, bounds=bounds_of(depth, max_facts, seconds))
         if graph.cut is not None:
             raise CannotExplain(f"the derivations were cut off at {graph.cut.reason}; raise the bound")

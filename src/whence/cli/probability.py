@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from math import nan
 from pathlib import Path
 from typing import Annotated
 
@@ -58,7 +59,7 @@ def probability(
     with answering():
         session = open_session(program, functions, facts)
         asked = fact_argument(fact, session.program)
-        given = annotations_argument(chances or (), session.program, float, "-p")
+        given = annotations_argument(chances or (), session, _parse, "-p")
 
         def chance(base: Fact) -> float:
             value = given(base)
@@ -70,6 +71,16 @@ def probability(
         typer.echo(json.dumps(found, ensure_ascii=False, indent=2))
     else:
         typer.echo(f"{show_fact(asked)}  {_text(answer)}")
+
+
+def _parse(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = nan
+    if not 0 <= value <= 1:
+        raise ValueError(f"{text} is not a probability, a number between 0 and 1")
+    return value
 
 
 def _text(answer: Probability) -> str:

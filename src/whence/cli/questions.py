@@ -25,6 +25,8 @@ from whence.provenance.base import free_facts, parse_fact
 from whence.provenance.derive import CannotExplain
 from whence.provenance.expand import Bounds
 from whence.provenance.graph import Fact
+from whence.provenance.live import LiveState
+from whence.provenance.show import show_fact
 from whence.semiring import NotInThisSemiring
 
 
@@ -126,9 +128,14 @@ def bounds_of(depth: int | None, max_facts: int, seconds: float | None) -> Bound
 
 
 def annotations_argument(
-    specs: Iterable[str], program: Program, parse: Callable[[str], V], name: str
+    specs: Iterable[str], asked: session.Session, parse: Callable[[str], V], name: str
 ) -> Annotations[V]:
     try:
-        return Annotations(specs, program, parse)
+        given = Annotations(specs, asked.program, parse)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint=name) from None
+    state = LiveState(asked)
+    for fact in given.facts:
+        if not state.holds(*fact):
+            raise typer.BadParameter(f"{show_fact(fact)} is not among the base facts", param_hint=name)
+    return given

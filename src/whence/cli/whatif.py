@@ -40,8 +40,12 @@ def whatif(
 
     With --rank, show which base facts the views depend on most.
     """
-    if rank == bool(without or given):
+    if rank and (without or given):
+        raise typer.BadParameter("--rank tries every base fact by itself: it goes without -e and -i")
+    if not (rank or without or given):
         raise typer.BadParameter("give facts with -e or -i, or ask for --rank")
+    if most is not None and not rank:
+        raise typer.BadParameter("it is for --rank: the changes are all shown", param_hint="-n")
     with answering():
         session = open_session(program, functions, facts)
         if rank:

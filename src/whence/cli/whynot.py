@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from difflib import get_close_matches
+from itertools import islice
 from pathlib import Path
 from typing import Annotated
 
@@ -17,11 +19,16 @@ from whence.cli.questions import (
     fact_argument,
     open_session,
 )
+from whence.cli.terminal import err, show
 from whence.lang.program import Program
-from whence.provenance.show import show_fact, show_rules
+from whence.provenance.graph import Fact
+from whence.provenance.show import show_fact, show_rules, show_value
 from whence.provenance.tree import fact_to_json
 from whence.provenance.whynot import Attempt, Repair, WhyNot
 from whence.provenance.whynot import whynot as ask
+from whence.session import Session
+
+_COMPARED = 10_000  # texts, with one that no fact has
 
 
 def whynot(
@@ -42,11 +49,25 @@ def whynot(
     """
     with answering():
         session = open_session(program, functions, facts)
-        answer = ask(session, *fact_argument(fact, session.program), repairs=repairs)
+        asked = fact_argument(fact, session.program)
+        unknown = list(_unknown_texts(session, asked))
+        answer = ask(session, *asked, repairs=repairs)
     if as_json:
         typer.echo(json.dumps(_to_json(answer), ensure_ascii=False, indent=2))
     else:
         typer.echo("\n".join(_lines(answer, session.program)))
+    for note in unknown:
+        show(err, f"warning: {note}")
+
+
+def _unknown_texts(session: Session, fact: Fact) -> Iterator[str]:
+    """Texts of the question that no fact has, and what may have been meant."""
+    numbers = session.backend.dictionary.numbers
+    for value in fact.tuple:
+        if isinstance(value, str) and value not in numbers:
+            known = islice((each for each in numbers if isinstance(each, str)), _COMPARED)
+            near = get_close_matches(value, known, 1)
+            yield f"{show_value(value)} is in no fact" + (f"; did you mean {show_value(near[0])}?" if near else "")
 
 
 def _lines(answer: WhyNot, program: Program) -> Iterator[str]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Generic, TypeVar
 
 from whence.lang.program import Program
-from whence.provenance.base import parse_fact
+from whence.provenance.base import check_relation, parse_fact
 from whence.provenance.derive import CannotExplain
 from whence.provenance.graph import Fact
 from whence.provenance.show import show_fact
@@ -26,7 +26,7 @@ class Annotations(Generic[V]):
 
     def __init__(self, specs: Iterable[str], program: Program, parse: Callable[[str], V]) -> None:
         """Raises ValueError for what does not fit the program."""
-        self._facts: dict[Fact, V] = {}
+        self.facts: dict[Fact, V] = {}
         self._relations: dict[str, Callable[[Fact], V]] = {}
         for spec in specs:
             name, equals, text = spec.rpartition("=")
@@ -34,17 +34,20 @@ class Annotations(Generic[V]):
                 raise ValueError(f"{spec} needs a value: RELATION=VALUE, FACT=VALUE or RELATION=@COLUMN")
             name, text = name.strip(), text.strip()
             if "(" in name:
-                self._facts[parse_fact(name, program)] = parse(text)
-            elif name not in program.relations:
-                raise ValueError(f"there is no relation {name}")
-            elif text.startswith("@"):
+                fact = parse_fact(name, program)
+                _refuse_derived(fact.relation, program)
+                self.facts[fact] = parse(text)
+                continue
+            check_relation(name, program)
+            _refuse_derived(name, program)
+            if text.startswith("@"):
                 self._relations[name] = self._from_column(name, text[1:], program, parse)
             else:
                 self._relations[name] = _always(parse(text))
 
     def __call__(self, fact: Fact) -> V | None:
-        if fact in self._facts:
-            return self._facts[fact]
+        if fact in self.facts:
+            return self.facts[fact]
         of_relation = self._relations.get(fact.relation)
         return None if of_relation is None else of_relation(fact)
 
@@ -63,6 +66,12 @@ class Annotations(Generic[V]):
                 raise CannotExplain(f"column {column} of {show_fact(fact)}: {error}") from None
 
         return value
+
+
+def _refuse_derived(name: str, program: Program) -> None:
+    if name not in program.base_relations and not any(rule.is_fact for rule in program.rules_for(name)):
+        base = ", ".join(program.base_relations)
+        raise ValueError(f"{name} is derived by rules, and values are given to base facts: those of {base}")
 
 
 def _always(value: V) -> Callable[[Fact], V]:

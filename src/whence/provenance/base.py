@@ -52,16 +52,21 @@ def parse_fact(text: str, program: Program) -> Fact:
     if match is None:
         raise ValueError(f'{text} is not a fact: write it as in the program, such as link("a", 1)')
     name, values = match[1], match[2] or "()"
-    relation = program.relations.get(name)
-    if relation is None:
-        near = get_close_matches(name, program.relations, 1)
-        hint = f"; did you mean {near[0]}?" if near else f"; there are {', '.join(program.relations)}"
-        raise ValueError(f"there is no relation {name}{hint}")
+    check_relation(name, program)
+    relation = program.relations[name]
     try:
         return Fact(name, parse_fields(_ODD.sub(_plain, values), relation.fields, program.types))
     except ValueError as error:
         columns = ", ".join(f"{each.name}:{each.type}" for each in relation.fields)
         raise ValueError(f"{text} does not fit {name}({columns}): {error}") from None
+
+
+def check_relation(name: str, program: Program) -> None:
+    """Raises ValueError if there is no such relation."""
+    if name not in program.relations:
+        near = get_close_matches(name, program.relations, 1)
+        hint = f"; did you mean {near[0]}?" if near else f"; there are {', '.join(program.relations)}"
+        raise ValueError(f"there is no relation {name}{hint}")
 
 
 def _plain(part: re.Match[str]) -> str:
