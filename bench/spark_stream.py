@@ -4,8 +4,9 @@
 
 Everything is measured in one warm session on two threads.
 
-1. Epochs of 100 updates on the closure of a random graph with 500 nodes and 1,000 links, against what Spark
-   itself takes for the same micro-batches if the function it calls does nothing, and if it only fetches their rows.
+1. Epochs of 100 updates on the closure of a random graph with 500 nodes and 1,000 links, in the driver and in parts,
+   against what Spark itself takes for the same micro-batches if the function it calls does nothing, if it runs the
+   smallest job there is, and if it only fetches their rows.
 2. Updates in epochs of 10,000 through a join of two relations, and how much of the time is spent in Spark.
 """
 
@@ -13,19 +14,25 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import random
 import statistics
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
+import pyarrow.parquet as pq
 from measure import Report, percentile, plot_bars
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.streaming.listener import StreamingQueryProgress as Progress
 
 from whence import load
-from whence.backends.spark.session import spark_session
-from whence.spark import maintain
+from whence.backends.spark.session import CHECKPOINT_FILES, spark_session
+from whence.spark import Maintenance, maintain
 
 CLOSURE = load("""
 .decl link(x: number, y: number)
@@ -47,7 +54,8 @@ placed(o, r) :- order(o, c), customer(c, r).
 EPOCHS = 30
 ROUNDS = 3
 WARM = 3  # rounds of fetching: Java compiles what runs often
-Row = dict[str, object]
+CHECKPOINTING = ("latestOffset", "walCommit", "commitOffsets")
+Row = dict[str, Any]
 
 
 def graph(nodes: int, links: int) -> set[tuple[int, int]]:
@@ -81,8 +89,9 @@ def closure_size(links: set[tuple[object, ...]]) -> int:
 def write(folder: Path, batches: Iterator[list[Row]]) -> None:
     folder.mkdir(parents=True)
     for number, rows in enumerate(batches):
-        text = "".join(f"{json.dumps(row)}\n" for row in rows)
-        (folder / f"{number:06d}.json").write_text(text)
+        path = folder / f"{number:06d}.json"
+        path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+        os.utime(path, (number, number))  # Spark takes files in the order of their times
 
 
 def source_of(spark: SparkSession, folder: Path, schema: str) -> DataFrame:
@@ -100,75 +109,132 @@ def leaves(links: set[tuple[int, int]]) -> Iterator[list[Row]]:
         before = fresh
 
 
-def batch_times(frame: DataFrame, folder: Path, each: Callable[[DataFrame], object]) -> list[int]:
+def last_leaves(links: set[tuple[int, int]]) -> set[tuple[int, int]]:
+    """What `leaves` leaves there: half of each epoch but the last is removed by the next."""
+    kept: set[tuple[int, int]] = set()
+    for rows in leaves(links):
+        for row in rows:
+            (kept.add if row["op"] == "+" else kept.remove)((row["x"], row["y"]))
+    return kept
+
+
+def batches_of(frame: DataFrame, folder: Path, each: Callable[[DataFrame], object]) -> list[Progress]:
     writer = frame.writeStream.foreachBatch(lambda rows, _: each(rows))
     query = writer.option("checkpointLocation", str(folder)).trigger(availableNow=True).start()
     query.awaitTermination()
-    return durations(query.recentProgress)
+    return with_rows(query)
 
 
-def durations(progress: list[object]) -> list[int]:
-    """Of the micro-batches with rows, but for the first, which pays for what is made once."""
-    found = [each.durationMs["triggerExecution"] for each in progress if each.durationMs.get("addBatch")]  # type: ignore[attr-defined]
-    return found[1:]
+def with_rows(query: StreamingQuery) -> list[Progress]:
+    """The micro-batches with rows, but for the first, which pays for what is made once."""
+    return [each for each in query.recentProgress if each.durationMs.get("addBatch")][1:]
+
+
+@contextmanager
+def checkpoints_of_spark(spark: SparkSession) -> Iterator[None]:
+    """Checkpoints are written as Spark does by itself."""
+    for name in CHECKPOINT_FILES:
+        spark.conf.unset(name)
+    yield
+    for name, value in CHECKPOINT_FILES.items():
+        spark.conf.set(name, value)
+
+
+def smallest_job(rows: DataFrame) -> None:
+    """One task, which has nothing to do and gives nothing back to Python."""
+    context = rows.sparkSession.sparkContext
+    context._jsc.parallelize(context._jvm.java.util.ArrayList(), 1).count()  # noqa: SLF001
+
+
+class Epochs:
+    """Micro-batches of 100 updates, and what is done with them."""
+
+    def __init__(self, spark: SparkSession, folder: Path) -> None:
+        self.spark = spark
+        self.folder = folder
+        self.links = graph(500, 1000)
+        self.engine: list[float] = []
+        self.outside: list[float] = []
+        write(folder / "links", leaves(self.links))
+
+    @property
+    def source(self) -> DataFrame:
+        return source_of(self.spark, self.folder / "links", "op STRING, x LONG, y LONG")
+
+    def by_spark(self, name: str) -> list[Progress]:
+        with checkpoints_of_spark(self.spark):
+            return self.plain(name, lambda _: None)
+
+    def plain(self, name: str, each: Callable[[DataFrame], object]) -> list[Progress]:
+        return batches_of(self.source, self.folder / name, each)
+
+    def maintained(self, name: str) -> list[Progress]:
+        seconds: list[float] = []
+        running = self._run(name, None, seconds)
+        self.engine += seconds
+        self.outside.append((running.seconds - sum(seconds)) / EPOCHS)
+        return with_rows(running.query)
+
+    def in_parts(self, name: str) -> list[Progress]:
+        return with_rows(self._run(name, 2, []).query)
+
+    def _run(self, name: str, partitions: int | None, seconds: list[float]) -> Maintenance:
+        running = maintain(
+            CLOSURE,
+            {"link": self.source},
+            state=self.folder / name,
+            facts={"link": self.links},
+            once=True,
+            partitions=partitions,
+            on_epoch=lambda each: seconds.append(each.seconds),
+        )
+        running.await_termination()
+        left = self.links | last_leaves(self.links)
+        assert len(pq.read_table(self.folder / name / "current" / "reach.parquet")) == closure_size(left), "wrong"
+        return running
 
 
 def measure_epochs(spark: SparkSession, folder: Path, report: Report) -> None:
-    links = graph(500, 1000)
-    write(folder / "links", leaves(links))
-    schema = "op STRING, x LONG, y LONG"
-    engine: list[float] = []
-    batches: list[float] = []
-
-    def maintained(name: str) -> list[int]:
-        running = maintain(
-            CLOSURE,
-            {"link": source_of(spark, folder / "links", schema)},
-            state=folder / name,
-            facts={"link": links},
-            once=True,
-            on_epoch=lambda each: engine.append(each.seconds * 1000),
-        )
-        running.await_termination()
-        expected = closure_size(running.session.base()["link"])
-        assert len(running.view("reach")) == expected, "the view is wrong"
-        batches.append(running.seconds * 1000 / EPOCHS)
-        return durations(running.query.recentProgress)
-
-    def plain(name: str, each: Callable[[DataFrame], object]) -> list[int]:
-        return batch_times(source_of(spark, folder / "links", schema), folder / name, each)
-
+    epochs = Epochs(spark, folder)
     for number in range(WARM):
-        plain(f"warm {number}", lambda rows: rows.toArrow())
-    works: dict[str, Callable[[str], list[int]]] = {
-        "Spark, the function does nothing": lambda name: plain(name, lambda _: None),
-        "Spark, the rows are fetched": lambda name: plain(name, lambda rows: rows.toArrow()),
-        "maintained": maintained,
+        epochs.plain(f"warm {number}", DataFrame.toArrow)
+    works: dict[str, Callable[[str], list[Progress]]] = {
+        "Spark by itself, the function does nothing": epochs.by_spark,
+        "the same in a session of Whence": lambda name: epochs.plain(name, lambda _: None),
+        "the function runs the smallest job": lambda name: epochs.plain(name, smallest_job),
+        "the function fetches the rows": lambda name: epochs.plain(name, DataFrame.toArrow),
+        "maintained": epochs.maintained,
+        "maintained in 2 parts": epochs.in_parts,
     }
-    times: dict[str, list[int]] = {name: [] for name in works}
+    found: dict[str, list[Progress]] = {name: [] for name in works}
     for number in range(ROUNDS):
         for name, work in works.items():
-            times[name] += work(f"{name} {number}")
-    report.write(f"## Epochs of 100 updates on {closure_size(links):,} rows")
+            found[name] += work(f"{name} {number}")
+    times = {name: [each.durationMs["triggerExecution"] for each in batches] for name, batches in found.items()}
+    own, ours, *_ = (statistics.median(each) for each in times.values())
+    report.write(f"## Epochs of 100 updates on {closure_size(epochs.links):,} rows")
     report.write(
         f"Milliseconds of a micro-batch, {len(times['maintained'])} of each kind, {ROUNDS} rounds in turn. An epoch is to add at "
-        "most 30 ms to the first."
+        "most 30 ms to the first. Sessions that Whence starts write the same checkpoints without starting processes: the second. "
+        "No function that looks at the rows can do with less than the third."
     )
-    nothing = statistics.median(times["Spark, the function does nothing"])
     rows = [
         [
             name,
-            f"{statistics.median(each):.0f}",
-            f"{percentile(each, 0.9):.0f}",
-            f"{statistics.median(each) - nothing:+.0f}",
+            f"{(median := statistics.median(times[name])):.0f}",
+            f"{percentile(times[name], 0.9):.0f}",
+            f"{median_of(batches, *CHECKPOINTING):.0f}",
+            f"{median_of(batches, 'addBatch'):.0f}",
+            f"{median - own:+.0f}",
+            f"{median - ours:+.0f}",
         ]
-        for name, each in times.items()
+        for name, batches in found.items()
     ]
-    report.table(["micro-batch", "p50", "p90", "adds"], rows)
-    outside = statistics.median(batches) - statistics.median(engine)
+    report.table(["micro-batch", "p50", "p90", "checkpoint", "function", "adds to the first", "to the second"], rows)
     report.write(
-        f"Of an epoch, {statistics.median(engine):.1f} ms are the engine's and {outside:.1f} ms go into reading the rows, the "
-        "log (synced to disk) and the figures; the rest is Spark's job that fetches the rows."
+        f"Of an epoch in one piece, {statistics.median(epochs.engine) * 1000:.1f} ms are the engine's and "
+        f"{statistics.median(epochs.outside) * 1000:.1f} ms go into reading the rows, the log (synced to disk) and the figures; "
+        "the rest is Spark's job that fetches the rows."
     )
     labels = list(times)
     plot_bars(
@@ -181,6 +247,10 @@ def measure_epochs(spark: SparkSession, folder: Path, report: Report) -> None:
         },
         "milliseconds (less is better)",
     )
+
+
+def median_of(batches: list[Progress], *parts: str) -> float:
+    return statistics.median(sum(each.durationMs.get(part, 0) for part in parts) for each in batches)
 
 
 def measure_join(spark: SparkSession, folder: Path, updates: int, report: Report) -> None:

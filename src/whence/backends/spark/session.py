@@ -19,11 +19,19 @@ from whence.io.updates import reported_writing
 
 # Errors come back as exceptions; what Spark writes besides is of use to those who configure it themselves.
 QUIET = f"-Dlog4j2.configurationFile={(Path(__file__).parent / 'log4j2.properties').as_uri()}"
+# Without Hadoop's native library, Spark's usual way to write checkpoints starts processes for each file, for more than half of
+# a small micro-batch. This one writes the same files; it needs a file system that renames at once, as local ones do.
+CHECKPOINT_FILES = {
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+    )
+}
 _SETTINGS = {
     "spark.app.name": "whence",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
+    **CHECKPOINT_FILES,
 }
 
 
