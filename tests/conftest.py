@@ -22,10 +22,19 @@ def no_progress(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("whence.cli.progress.PATIENCE", 600.0)
 
 
-# A session that lives for a minute and meets a few rows at a time is done before Java's best compiler has warmed up.
-JAVA = f"{QUIET} -XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+@pytest.fixture(autouse=True, scope="session")
+def java(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """How Java runs here and in the processes that tests start.
+
+    A session that lives for a minute and meets a few rows at a time is done before Java's best compiler has warmed up: without
+    it, starting Spark costs half. What Spark leaves behind when it is killed is among the files that pytest removes later.
+    """
+    options = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", f"-Djava.io.tmpdir={tmp_path_factory.mktemp('java')}"]
+    os.environ["SPARK_SUBMIT_OPTS"] = " ".join(options)
+
+
 SETTINGS = {
-    "spark.driver.extraJavaOptions": JAVA,
+    "spark.driver.extraJavaOptions": QUIET,
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.shuffle.partitions": "2",

@@ -15,7 +15,7 @@ from whence.io import read_relation
 from whence.lang.types import Tuple
 from whence.reference import Limits, RunawayError, evaluate
 
-LIMITS = Limits(max_rounds=2000)
+LIMITS = Limits(max_rounds=400)
 PARTS = 4
 
 

@@ -61,13 +61,13 @@ def test_25_kills_in_200_epochs(seed: int, tmp_path: Path) -> None:
 
 
 def test_a_kill_at_every_instant_of_a_short_run(tmp_path: Path) -> None:
-    """At every eleventh, unless there is time."""
+    """At every 31st, unless there is time."""
     options = ("--snapshot-every", "3", "--retain", "2")
     write_workload(tmp_path / "whole", 8, seed=5)
     expected = uninterrupted(tmp_path / "whole", *options)
     _, instants = run(_fresh(tmp_path / "counted"), *options)
     assert instants > 50
-    for at in range(1, instants + 1, 1 if LONG else 23):
+    for at in range(1, instants + 1, 1 if LONG else 31):
         for halve in (False, True):
             folder = _fresh(tmp_path / f"killed{at}{halve}")
             assert run(folder, *options, kill_at=at, halve=halve)[0] == -signal.SIGKILL
@@ -75,62 +75,45 @@ def test_a_kill_at_every_instant_of_a_short_run(tmp_path: Path) -> None:
             assert results(folder) == expected, at
 
 
-def test_kills_of_a_run_on_spark(tmp_path: Path) -> None:
-    """Two kills, or 25 if there is time. The driver dies, and Java with it."""
-    options = ("--snapshot-every", "15", "--retain", "40")
-    write_workload(tmp_path / "whole", 200, seed=6)
-    expected = uninterrupted(tmp_path / "whole", *options)
-    write_workload(tmp_path / "killed", 200, seed=6)
-    source = random.Random(6)
-    kills = 0
-    while kills < (25 if LONG else 2):
-        at = source.randrange(30, 90)
-        code, _ = run(tmp_path / "killed", *options, kill_at=at, halve=source.random() < 0.5, on_spark=True)
-        assert code in (0, -signal.SIGKILL)
-        kills += code != 0
-        if code == 0:
-            assert results(tmp_path / "killed") == expected
-            shutil.rmtree(tmp_path / "killed")
-            write_workload(tmp_path / "killed", 200, seed=6)
-    assert run(tmp_path / "killed", *options, on_spark=True)[0] == 0
-    assert results(tmp_path / "killed") == expected
-
-
 def test_a_kill_at_every_instant_of_a_short_run_in_parts(tmp_path: Path) -> None:
-    """In the driver's work and in that of tasks, at every forty-fifth instant, unless there is time."""
+    """In the driver's work and in that of tasks, at every 60th instant, unless there is time."""
     write_workload(tmp_path / "whole", 8, seed=5)
     changes, _, views = uninterrupted(tmp_path / "whole")
     code, instants = run_in_parts(_fresh(tmp_path / "counted"))
     assert (code, results(tmp_path / "counted")[0::2]) == (0, (changes, views))
     assert instants > 200
-    for at in range(1, instants + 1, 1 if LONG else 45):
+    for at in range(1, instants + 1, 1 if LONG else 60):
         folder = _fresh(tmp_path / f"killed{at}")
         assert run_in_parts(folder, kill_at=at, halve=bool(at % 2))[0] == -signal.SIGKILL
         assert run_in_parts(folder)[0] == 0, at
         assert results(folder)[0::2] == (changes, views), at
 
 
-def test_kills_of_a_run_in_parts_on_spark(tmp_path: Path) -> None:
-    """One kill, or 20 if there is time: of the driver, and with it of Java and of the workers that have the state."""
+@pytest.mark.parametrize(
+    ("way", "epochs", "kills"),
+    [((), 200, 25), (("--partitions", "2"), 60, 20)] if LONG else [((), 50, 1), (("--partitions", "2"), 30, 1)],
+    ids=["in the driver", "in parts"],
+)
+def test_kills_of_a_run_on_spark(way: tuple[str, ...], epochs: int, kills: int, tmp_path: Path) -> None:
+    """One kill, or more if there is time: of the driver, and with it of Java and of the workers that have the state."""
     options = ("--snapshot-every", "15", "--retain", "40")
-    write_workload(tmp_path / "whole", 60, seed=6)
+    write_workload(tmp_path / "whole", epochs, seed=6)
     expected = uninterrupted(tmp_path / "whole", *options)
-    write_workload(tmp_path / "killed", 60, seed=6)
-    options = (*options, "--partitions", "2")
+    write_workload(tmp_path / "killed", epochs, seed=6)
     source = random.Random(6)
-    kills = 0
-    while kills < (20 if LONG else 1):
-        at = source.randrange(40, 80)
-        code, _ = run(tmp_path / "killed", *options, kill_at=at, halve=source.random() < 0.5, on_spark=True)
+    killed = 0
+    while killed < kills:
+        at = source.randrange(30, 80)
+        code, _ = run(tmp_path / "killed", *options, *way, kill_at=at, halve=source.random() < 0.5, on_spark=True)
         assert code in (0, -signal.SIGKILL)
-        kills += code != 0
+        killed += code != 0
         if code == 0:
             assert results(tmp_path / "killed") == expected
             shutil.rmtree(tmp_path / "killed")
-            write_workload(tmp_path / "killed", 60, seed=6)
-    assert run(tmp_path / "killed", *options, on_spark=True)[0] == 0
+            write_workload(tmp_path / "killed", epochs, seed=6)
+    assert run(tmp_path / "killed", *options, *way, on_spark=True)[0] == 0
     assert results(tmp_path / "killed") == expected
-    assert isinstance(read_state(tmp_path / "killed" / "state"), PartedStore)
+    assert isinstance(read_state(tmp_path / "killed" / "state"), PartedStore if way else Store)
 
 
 def _fresh(folder: Path) -> Path:

@@ -8,7 +8,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from tests.faults.workload import write_workload
+from typer.testing import CliRunner
+
+from whence.cli import app
 
 WHENCE = [sys.executable, "-c", "from whence.cli import main; main()"]
 RUN = [
@@ -32,10 +36,13 @@ def whence(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([*command], cwd=folder, capture_output=True, text=True, timeout=120, check=False)
 
 
-def test_a_full_disk_ends_the_run_with_an_error_and_loses_nothing(tmp_path: Path) -> None:
+def test_a_full_disk_ends_the_run_with_an_error_and_loses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name in ("whole", "full"):
         write_workload(tmp_path / name, 60, seed=21)
-    assert whence(tmp_path / "whole", *WHENCE, *RUN, "--quiet").returncode == 0
+    monkeypatch.chdir(tmp_path / "whole")
+    assert CliRunner().invoke(app, [*RUN, "--quiet"]).exit_code == 0
     # The changes outgrow the limit half-way; then with more room, a snapshot or the log may; then there is enough.
     for size in (3_000, 6_000):
         limited = [sys.executable, "-c", LIMITED.format(size=size)]
@@ -43,10 +50,11 @@ def test_a_full_disk_ends_the_run_with_an_error_and_loses_nothing(tmp_path: Path
         assert result.returncode == 1
         assert "file too large" in result.stderr
         assert result.stderr.startswith("cannot write ")
-    assert whence(tmp_path / "full", *WHENCE, *RUN, "--quiet").returncode == 0
+    monkeypatch.chdir(tmp_path / "full")
+    assert CliRunner().invoke(app, [*RUN, "--quiet"]).exit_code == 0
     for name in ("changes.jsonl", "program.dead.jsonl"):
         assert (tmp_path / "full" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
-    assert whence(tmp_path / "full", *WHENCE, "state", "verify", "state").returncode == 0
+    assert CliRunner().invoke(app, ["state", "verify", "state"]).exit_code == 0
 
 
 def test_a_second_run_on_a_state_is_refused_and_the_first_goes_on(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import mkdtemp
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -30,18 +30,18 @@ def server() -> Iterator[str]:
     if programs is None:
         pytest.skip("PostgreSQL is not installed: tools/ensure_postgres.sh does that")
     # Not below pytest's folders: the path of a socket has to be short, and others cannot enter those of root.
-    folder = Path(mkdtemp(prefix="whence-postgres-"))
-    as_user = _unprivileged(folder)
-    data = folder / "data"
-    _run([*as_user, str(programs / "initdb"), "-D", str(data), "-A", "trust", "-U", "whence", "--no-sync"])
-    options = f"-k {folder} -c listen_addresses= -c fsync=off -c max_prepared_transactions=4"
-    control = [*as_user, str(programs / "pg_ctl"), "-D", str(data), "-w"]
-    _run([*control, "start", "-l", str(folder / "log"), "-o", options])
-    try:
-        yield f"postgresql://whence@/postgres?host={folder}"
-    finally:
-        _run([*control, "stop", "-m", "immediate"])
-        shutil.rmtree(folder)
+    with TemporaryDirectory(prefix="whence-postgres-") as name:
+        folder = Path(name)
+        as_user = _unprivileged(folder)
+        data = folder / "data"
+        _run([*as_user, str(programs / "initdb"), "-D", str(data), "-A", "trust", "-U", "whence", "--no-sync"])
+        options = f"-k {folder} -c listen_addresses= -c fsync=off -c max_prepared_transactions=4"
+        control = [*as_user, str(programs / "pg_ctl"), "-D", str(data), "-w"]
+        _run([*control, "start", "-l", str(folder / "log"), "-o", options])
+        try:
+            yield f"postgresql://whence@/postgres?host={folder}"
+        finally:
+            _run([*control, "stop", "-m", "immediate"])
 
 
 def _unprivileged(folder: Path) -> list[str]:
