@@ -168,7 +168,8 @@ def encode_entries(entries: Sequence[Entry], program: Program) -> bytes:
 
 
 def decode_entries(data: bytes, program: Program) -> list[Entry]:
-    table = pq.read_table(BytesIO(data))
+    # Threads cost more than they save: what takes time is the tuples.
+    table = pq.ParquetFile(BytesIO(data)).read(use_threads=False)
     updates: defaultdict[int, list[Update]] = defaultdict(list)
     changes: defaultdict[int, _Changed] = defaultdict(_Changed)
     if len(table):

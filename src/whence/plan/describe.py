@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from whence.lang.program import Atom, Negation, Program
 from whence.lang.types import Variant
-from whence.plan.compile import Plan
+from whence.plan.compile import AGGREGATES_INSIDE, Plan
 from whence.plan.decompose import describe_decomposition
 from whence.plan.extract_aggregates import AggregateSpec
 from whence.plan.steps import (
@@ -34,15 +34,23 @@ def describe_plan(plan: Plan, evaluation: Plan) -> str:
     """
     lines: list[str] = []
     for number, stratum in enumerate(plan.strata, 1):
-        lines += [*_stratum(number, stratum, plan.program, evaluation.program), ""]
+        lines += [*_stratum(number, stratum, plan.program, list(_in_parts(stratum, evaluation))), ""]
     return "\n".join(lines)
 
 
-def _stratum(number: int, stratum: StratumPlan, program: Program, evaluated: Program) -> Iterator[str]:
+def _in_parts(stratum: StratumPlan, evaluation: Plan) -> Iterator[str]:
+    for each, planned in zip(evaluation.program.strata, evaluation.strata, strict=True):
+        is_same = each.recursive and not set(each.relations).isdisjoint(stratum.relations)
+        if is_same and (planned.native or planned.why_not_native == AGGREGATES_INSIDE):
+            yield from (f"  {line}" for line in describe_decomposition(evaluation.program, each))
+
+
+def _stratum(number: int, stratum: StratumPlan, program: Program, in_parts: list[str]) -> Iterator[str]:
     names = ", ".join(stratum.relations)
     if not stratum.native:
         yield f"stratum {number}: {names}, evaluated anew when {' or '.join(stratum.inputs) or 'nothing'} changes"
         yield f"  because: {stratum.why_not_native}"
+        yield from in_parts
         return
     rules = {plan.rule.name: plan.rule for plan in (*stratum.statics, *stratum.deltas)}
     if not rules and len(stratum.aggregates) == 1:
@@ -55,9 +63,7 @@ def _stratum(number: int, stratum: StratumPlan, program: Program, evaluated: Pro
     yield f"stratum {number}: {names}, {how}"
     for spec in stratum.aggregates:
         yield f"  {_aggregate(spec)}"
-    for each in evaluated.strata if stratum.recursive else ():
-        if each.recursive and set(each.relations).intersection(stratum.relations):
-            yield from (f"  {line}" for line in describe_decomposition(evaluated, each))
+    yield from in_parts
     for rule in rules.values():
         place = program.source.place(rule.span)
         yield f"  rule {rule.name} ({place.file.name}:{place.line})"
