@@ -47,12 +47,16 @@ java:  ## make sure that a Java for Spark (17 or newer) is there
 postgres:  ## make sure that a PostgreSQL (14 or newer) is there for the tests
 	tools/ensure_postgres.sh
 
+.PHONY: chromium
+chromium:  ## make sure that a browser is there for the tests
+	tools/ensure_chromium.sh
+
 .PHONY: run
 run: setup java  ## keep the views of a network current while its links fail, and draw the worst failure
 	$(BIN)/python examples/network/main.py
 
 .PHONY: test
-test: setup java postgres lint  ## lint, then run every test
+test: setup java postgres chromium lint  ## lint, then run every test
 	$(BIN)/pytest
 
 .PHONY: test-long

@@ -2,6 +2,8 @@
 # Makes sure that Spark finds a Java it can run on: JAVA_HOME's, the PATH's, or one installed here on Debian and Ubuntu.
 set -euo pipefail
 
+. "${BASH_SOURCE[0]%/*}/apt.sh"
+
 readonly needed=17
 readonly apt_package=openjdk-17-jre-headless
 
@@ -33,34 +35,6 @@ describe_found() {
     fi
 }
 
-# Prints the words to put before apt-get; fails where this user cannot install packages.
-privilege() {
-    if [ "$(id -u)" -eq 0 ]; then
-        echo "env"
-    elif command -v sudo >/dev/null && sudo -n true 2>/dev/null; then
-        echo "sudo -n env"
-    else
-        return 1
-    fi
-}
-
-# Debian 13 no longer has Java 17; its default is newer.
-install_with_apt() {
-    local as_root package
-    command -v apt-get >/dev/null || return 1
-    as_root=$(privilege) || return 1
-    # shellcheck disable=SC2086  # as_root is a list of words
-    $as_root DEBIAN_FRONTEND=noninteractive apt-get update -qq >&2 || return 1
-    for package in "$apt_package" default-jre-headless; do
-        echo "Installing $package." >&2
-        # shellcheck disable=SC2086
-        if $as_root DEBIAN_FRONTEND=noninteractive apt-get install -qq --yes --no-install-recommends "$package" >&2; then
-            return 0
-        fi
-    done
-    return 1
-}
-
 check() {
     java=$(java_command)
     major=""
@@ -74,8 +48,8 @@ if check; then
 fi
 
 found=$(describe_found "$java" "$major")
-# An install cannot help while JAVA_HOME points elsewhere.
-if [ -z "${JAVA_HOME:-}" ] && install_with_apt && check; then
+# An install cannot help while JAVA_HOME points elsewhere. Debian 13 no longer has Java 17; its default is newer.
+if [ -z "${JAVA_HOME:-}" ] && install_with_apt "$apt_package" default-jre-headless && check; then
     echo "Java $major: $java"
     exit 0
 fi

@@ -3,8 +3,9 @@
 # Without one those tests are skipped, and say so; everything else runs.
 set -euo pipefail
 
+. "${BASH_SOURCE[0]%/*}/apt.sh"
+
 readonly needed=14
-readonly apt_package=postgresql
 
 server_command() {
     command -v postgres || find /usr/lib/postgresql -path '*/bin/postgres' 2>/dev/null | sort --version-sort | tail -n 1
@@ -21,29 +22,7 @@ check() {
     [ "$major" -ge "$needed" ]
 }
 
-# Prints the words to put before apt-get; fails where this user cannot install packages.
-privilege() {
-    if [ "$(id -u)" -eq 0 ]; then
-        echo "env"
-    elif command -v sudo >/dev/null && sudo -n true 2>/dev/null; then
-        echo "sudo -n env"
-    else
-        return 1
-    fi
-}
-
-install_with_apt() {
-    local as_root
-    command -v apt-get >/dev/null || return 1
-    as_root=$(privilege) || return 1
-    echo "Installing $apt_package." >&2
-    # shellcheck disable=SC2086  # as_root is a list of words
-    $as_root DEBIAN_FRONTEND=noninteractive apt-get update -qq >&2 || return 1
-    # shellcheck disable=SC2086
-    $as_root DEBIAN_FRONTEND=noninteractive apt-get install -qq --yes --no-install-recommends "$apt_package" >&2
-}
-
-if check || { install_with_apt && check; }; then
+if check || { install_with_apt postgresql && check; }; then
     echo "PostgreSQL $major: $server"
 else
     echo "No PostgreSQL $needed or newer was found or could be installed: its tests will be SKIPPED." >&2

@@ -64,7 +64,9 @@ def _is_primitive(value: Any, kind: Primitive) -> bool:
     if kind == SYMBOL:
         return isinstance(value, str)
     if kind == FLOAT:  # an integer may be too large or too long, and nan is no value
-        return isinstance(value, Real) and (_is_within(value, _FLOATS) or value in (inf, -inf)) and float(value) == value
+        return (
+            isinstance(value, Real) and (_is_within(value, _FLOATS) or value in (inf, -inf)) and float(value) == value
+        )
     return isinstance(value, Integral) and _is_within(value, _RANGES[kind])
 
 
