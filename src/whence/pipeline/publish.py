@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from whence.io.updates import reported_writing
 from whence.pipeline.snapshots import file_name
 
-SHARE = 0.05
+SHARE = 0.02
 _KEPT = 2  # one more than the current one, for those who are reading it
 
 Tables = Mapping[str, pa.Table]
