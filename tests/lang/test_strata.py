@@ -214,6 +214,16 @@ def test_monotone_aggregates_are_accepted(rules: str) -> None:
             "% of a value that changes as the recursion goes on may not be monotone",
         ),
         (
+            SHORTEST + "up(x, y, 0 - d) :- best(x, y, d).\n"
+            "path(x, y, m) :- e(x, y, _), m = min c : { up(x, y, c) ; best(x, y, c) }.\n",
+            "a min of a value that rises as the recursion goes on is not monotone",
+        ),
+        (
+            SHORTEST + "up(x, y, 0 - d) :- best(x, y, d).\n"
+            "path(x, y, m) :- e(x, y, _), m = min c : { best(x, y, c) ; up(x, y, c) }.\n",
+            "a min of a value that rises as the recursion goes on is not monotone",
+        ),
+        (
             SHORTEST + "path(x, y, 1) :- e(x, y, _), d = max c : { best(x, _, c) }, d > 5.\n",
             "a max of a value that falls as the recursion goes on is not monotone",
         ),

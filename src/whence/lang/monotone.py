@@ -163,11 +163,17 @@ class _RuleCheck:
                 raise NotMonotone(
                     f"{plain(name)}, which changes as the recursion goes on, groups an aggregate", literal.span
                 )
-        bounds = self.bounds
-        for body in literal.bodies:
+        values, bounds = self.values, self.bounds
+        changing: set[str] = set()
+        directions: list[Direction] = []
+        for body in literal.bodies:  # alternatives know nothing of each other
+            self.values = dict(values)
             self.bounds = bounds.union(name for inner in body for name in _kept_non_negative(inner))
             self._body(body)
-        self.bounds = bounds
+            changing |= self.values.keys()
+            inner = None if literal.value is None else self._direction(literal.value, literal.span)
+            directions += [] if inner is None else [inner]
+        self.values, self.bounds = values, bounds
         if not recursive:
             return
         if literal.op not in _OF_AGGREGATE:
@@ -178,18 +184,18 @@ class _RuleCheck:
         direction = _OF_AGGREGATE[literal.op]
         if literal.op in ("count", "sum"):
             for name in literal.locals:
-                if name in self.values:
+                if name in changing:
                     raise NotMonotone(
                         f"{literal.op} counts rows with {plain(name)}, a value that changes as the recursion goes on",
                         literal.span,
                     )
-        elif literal.value is not None:
-            inner = self._direction(literal.value, literal.span)
-            if inner not in (None, direction):
-                raise NotMonotone(
-                    f"a {literal.op} of a value that {inner.value} as the recursion goes on is not monotone",
-                    literal.span,
-                )
+        else:
+            for inner in directions:
+                if inner is not direction:
+                    raise NotMonotone(
+                        f"a {literal.op} of a value that {inner.value} as the recursion goes on is not monotone",
+                        literal.span,
+                    )
         if not isinstance(literal.target, Var) or literal.target.name in seen:
             raise NotMonotone(f"the result of {literal.op} is compared for equality", literal.span)
         self.values[literal.target.name] = direction
