@@ -56,8 +56,8 @@ run: setup java  ## keep the views of a network current while its links fail, an
 	$(BIN)/python examples/network/main.py
 
 .PHONY: test
-test: setup java postgres chromium lint  ## lint, then run every test
-	$(BIN)/pytest
+test: setup java postgres chromium lint  ## lint, then run every test, in two processes
+	$(BIN)/pytest --numprocesses 2 --dist loadfile
 
 .PHONY: test-long
 test-long: setup java postgres  ## 20,000 random sequences against the reference; all of conformance on Spark; kills at every instant

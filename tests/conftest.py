@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 from pyspark.sql import SparkSession
+from tests.properties.counting import ran
 
 from whence.backends.spark.session import QUIET
 
@@ -67,3 +68,18 @@ def compiled(spark: SparkSession) -> Iterator[SparkSession]:
     yield spark
     for key in keys:
         spark.conf.set(key, "false")
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if hasattr(session.config, "workeroutput"):  # of a process among several
+        session.config.workeroutput["sequences"] = ran["sequences"]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: object) -> None:
+    ran["sequences"] += getattr(node, "workeroutput", {}).get("sequences", 0)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if ran["sequences"]:
+        terminalreporter.write_line(f"{ran['sequences']:,} random sequences of epochs agreed with the reference")
