@@ -32,6 +32,9 @@ session = whence.Session(whence.load('''
     p(x, z) :- p(x, y), p(y, z), x != z + 1.
     q(x) :- e(x, x), !p(x, 3).
     n(x, c) :- e(x, _), c = count : { p(x, _) }.
+    far(x, 0) :- e(x, 7).
+    far(y, d + 1) :- near(x, d), e(x, y).
+    near(x, m) :- far(x, _), m = min d : { far(x, d) }.
     t(cat(to_string(x), "!")) :- p(x, _).
     big(x * 1000000000000) :- q(x).
 '''))

@@ -9,7 +9,20 @@ from pathlib import Path
 from hypothesis import strategies as st
 
 from whence.lang.program import Program
-from whence.lang.types import FLOAT, NUMBER, SYMBOL, UNSIGNED, Kind, ListKind, RecordKind, Tuple, Types, Value, Variant
+from whence.lang.types import (
+    FLOAT,
+    NUMBER,
+    SYMBOL,
+    UNSIGNED,
+    AdtKind,
+    Kind,
+    ListKind,
+    RecordKind,
+    Tuple,
+    Types,
+    Value,
+    Variant,
+)
 
 CASES = Path(__file__).parents[1] / "conformance"
 _TOKEN = re.compile(
@@ -94,7 +107,13 @@ def values(kind: Kind, types: Types, depth: int = 0) -> st.SearchStrategy[Value]
             return st.none()
         fields = st.tuples(*(values(each.kind, types, depth + 1) for each in types.records[kind.name]))
         return st.none() | fields
-    branches = sorted(types.adts[kind.name].items(), key=lambda branch: len(branch[1]))
+    # Deep down, a branch without values of its own kind inside, if there is one.
+    branches = sorted(
+        types.adts[kind.name].items(),
+        key=lambda branch: (any(isinstance(each.kind, AdtKind) for each in branch[1]), len(branch[1])),
+    )
+    if depth > 8:
+        return st.nothing()
     return st.one_of(
         st.builds(Variant, st.just(name), st.tuples(*(values(each.kind, types, depth + 1) for each in fields)))
         for name, fields in (branches if depth < 3 else branches[:1])

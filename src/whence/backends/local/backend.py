@@ -227,7 +227,7 @@ class LocalBackend:
             np.array([len(batch) for batch in batches.values()], dtype=np.int64),
             BUFFER,
             parallel.LARGE,
-            is_counted,
+            int(is_counted),  # a bool would have the loop compiled once more
             work,
         )
         self.enumerated += int(work[0])

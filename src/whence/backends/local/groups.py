@@ -73,7 +73,7 @@ class LocalGroups:
             self.tables[spec.output].index(spec.output_keys).address,
             spec.output_value,
             absent,
-            spec.op == "min",
+            int(spec.op == "min"),  # a bool would have the loop compiled once more
             keys,
             results,
         )
