@@ -94,7 +94,7 @@ def single_links(report: Report) -> None:
     plot_bars("updates", title, ["delete", "restore"], series, "milliseconds, median (less is better)")
 
 
-def pathway_marginal(edges: Edges, op: str, updates: int = 20) -> float:
+def pathway_marginal(edges: Edges, op: str, updates: int = 100) -> float:
     """What one update costs in Pathway: a run with updates less a run without, divided by their number; of three runs.
 
     Each run is a process of its own, since Pathway keeps what was computed before.
