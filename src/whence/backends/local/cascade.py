@@ -38,6 +38,8 @@ def spread_loss(
             ends[relation] += 1
             at += 1
     met = 0
+    # Typed, or Numba compiles what they are passed to once more for each.
+    none, on, hidden = np.int64(0), np.int64(BATCH), np.int64(HIDDEN)
     while True:
         relation = 0
         while relation < relations and begins[relation] == ends[relation]:
@@ -46,7 +48,7 @@ def spread_loss(
             break
         batch = lost[relation, begins[relation] : ends[relation]].copy()
         begins[relation] = ends[relation]
-        change_flags(tables[relation], batch, BATCH, 0)
+        change_flags(tables[relation], batch, on, none)
         for number in range(plans.shape[0]):
             plan = plans[number]
             if plan[DRIVER] != relation:
@@ -76,6 +78,6 @@ def spread_loss(
                 ends[head] += more
                 if count <= buffer - BLOCK:
                     break
-        change_flags(tables[relation], batch, HIDDEN, BATCH)
+        change_flags(tables[relation], batch, hidden, on)
     work[0] = met
     return lost, begins, ends
