@@ -1,13 +1,11 @@
 """The script runs with a PATH of our making, so that it sees only the commands that a test gives it."""
 
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
+from tests.tools.commands import BASH, add, run
 
-SCRIPT = Path(__file__).parents[2] / "tools" / "ensure_chromium.sh"
-BASH = shutil.which("bash")
 SKIPPED = "No Chromium was found or could be installed: the tests in a browser will be SKIPPED.\n"
 
 
@@ -19,16 +17,8 @@ def commands(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def add(commands: Path, name: str, body: str) -> None:
-    (commands / name).write_text(f"#!{BASH}\n{body}\n")
-    (commands / name).chmod(0o755)
-
-
 def ensure(commands: Path) -> tuple[int, str, str]:
-    done = subprocess.run(
-        [str(BASH), str(SCRIPT)], env={"PATH": str(commands)}, capture_output=True, text=True, check=False
-    )
-    return done.returncode, done.stdout, done.stderr
+    return run("ensure_chromium.sh", commands)
 
 
 @pytest.mark.parametrize("name", ["chromium", "google-chrome"])

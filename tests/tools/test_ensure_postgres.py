@@ -1,13 +1,11 @@
 """The script runs with a PATH of our making, so that it sees only the commands that a test gives it."""
 
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
+from tests.tools.commands import add, run
 
-SCRIPT = Path(__file__).parents[2] / "tools" / "ensure_postgres.sh"
-BASH = shutil.which("bash")
 SKIPPED = "No PostgreSQL 14 or newer was found or could be installed: its tests will be SKIPPED.\n"
 
 
@@ -20,20 +18,12 @@ def commands(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def add(commands: Path, name: str, body: str) -> None:
-    (commands / name).write_text(f"#!{BASH}\n{body}\n")
-    (commands / name).chmod(0o755)
-
-
 def add_postgres(commands: Path, version: str) -> None:
     add(commands, "postgres", f"echo 'postgres (PostgreSQL) {version} (Debian {version}-1)'")
 
 
 def ensure(commands: Path) -> tuple[int, str, str]:
-    done = subprocess.run(
-        [str(BASH), str(SCRIPT)], env={"PATH": str(commands)}, capture_output=True, text=True, check=False
-    )
-    return done.returncode, done.stdout, done.stderr
+    return run("ensure_postgres.sh", commands)
 
 
 @pytest.mark.parametrize(("version", "major"), [("14.0", "14"), ("15.18", "15"), ("18beta1", "18")])
