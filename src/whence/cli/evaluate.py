@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -200,10 +199,6 @@ def reported_errors() -> Iterator[None]:
         raise typer.Exit(1) from None
     except (reference.FunctionError, NotInThisSemiring) as error:
         show(err, f"error: {error}")
-        raise typer.Exit(1) from None
-    except RecursionError:
-        # Python compares nested tuples recursively.
-        show(err, f"error: a value is nested deeper than {sys.getrecursionlimit()} levels, too deep to be compared")
         raise typer.Exit(1) from None
     except reference.RunawayError as error:
         show(err, f"error: {error}")
