@@ -3,7 +3,7 @@ from collections.abc import Callable
 
 import pytest
 
-from whence.io import FactError
+from whence.lang.deep import compound
 from whence.lang.types import Tuple, Value, Variant
 
 Read = Callable[..., set[Tuple]]
