@@ -111,9 +111,7 @@ class _Around:
         return self.network.processes
 
     def changed(self, table: int, row: Tuple, is_there: bool) -> None:
-        name = self.network.watched_tables.get(table)
-        if name is not None:
-            self.network.watched.moments.append((self.network.simulation.now, name, row, is_there))
+        self.network.watch(self.place, table, row, is_there)
 
 
 class _Process:
@@ -306,6 +304,13 @@ class Network:
             raise PlaceError(f"there is no node {place}{told}", hint=f"the network has {_some(self.processes)}")
         self.add_node(place)
 
+    def watch(self, place: Value, table: int, row: Tuple, is_there: bool) -> None:
+        """Takes note of a row of a view that comes or goes; of what is everywhere, at one node."""
+        name = self.watched_tables.get(table)
+        if name is None or (self.compiled.home[table] == EVERYWHERE and place != next(iter(self.processes))):
+            return
+        self.watched.moments.append((self.simulation.now, name, row, is_there))
+
     # -- epochs
 
     def apply(self, updates: Iterable[Update | tuple[str, str, Tuple]], now: float | None = None) -> EpochFigures:
@@ -434,6 +439,9 @@ class Network:
         if keeps_state:
             self.simulation.restart(place)
             return
+        for table, name in self.watched_tables.items():
+            for row in self.processes[place].state.rows(name):
+                self.watch(place, table, row, False)
         process = self.processes[place] = _Process(self, place)
         self.simulation.restart(place, process)
         self.lost[place] = None

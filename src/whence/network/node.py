@@ -85,6 +85,8 @@ class SupportNode:
         self.coming: list[dict[tuple[int, Tuple], bool]] = [{} for _ in compiled.levels]  # from outside
         self.given: list[list[tuple[int, Tuple]]] = [[] for _ in compiled.levels]  # stated by the program
         self.spread: dict[tuple[int, Tuple], None] = {}  # from outside, told to everybody
+        # Senders whose words hold no more, by level: they lost what they knew.
+        self.forgotten: list[dict[Hashable, None]] = [{} for _ in compiled.levels]
         self.queue: deque[tuple[int, Tuple, bool, int]] = deque()
         # Tuples whose derivations have changed: those that live elsewhere and those that live here.
         self.dirty: dict[tuple[int, Tuple], None] = {}
@@ -172,8 +174,8 @@ class SupportNode:
         if turn > 0 and self.suspended[level]:
             return (epoch, level, turn + 1)
         for later in self.compiled.together:
-            waiting = self.coming[later] or self.given[later] or self.held[later] or self.suspended[later]
-            if later > level and (waiting or self._has_news(later)):
+            waiting = (self.coming, self.given, self.held, self.suspended, self.forgotten)
+            if later > level and (any(each[later] for each in waiting) or self._has_news(later)):
                 return (epoch, later, 0)
         return None
 
@@ -185,7 +187,7 @@ class SupportNode:
         first = self.compiled.together.start
         return (
             any(not there for waiting in self.coming for there in waiting.values())
-            or bool(self.suspended[first])
+            or bool(self.suspended[first] or self.forgotten[first])
             or any(
                 not there or mirror.may_take
                 for mirror in self.compiled.levels[first].mirrors
@@ -205,6 +207,7 @@ class SupportNode:
         if is_taking:
             for mirror in self.compiled.levels[level].mirrors:
                 self._catch_up(mirror.table)
+            self._take_back(level)
         for (table, row), is_there in list(self.coming[level].items()):
             if is_there is not is_taking:
                 del self.coming[level][table, row]
@@ -520,18 +523,25 @@ class SupportNode:
     def rows(self, relation: str) -> Iterable[Tuple]:
         return self.present[self.compiled.tables[relation]].keys()
 
-    def forget(self, sender: Hashable) -> None:
+    def forget(self, sender: Value) -> None:
         """A node has lost what it knew: nothing that it said holds, and it has to be told everything again."""
-        self.is_taking = True
-        for table, homes in enumerate(self.homes):
-            for row in [row for row, home in homes.items() if sender in home.entries]:
-                self._hear(sender, table, row, None)
-        for table, offers in enumerate(self.offers):
+        for level in self.compiled.together:
+            self.forgotten[level][sender] = None
+
+    def _take_back(self, level: int) -> None:
+        """What nodes that have lost what they knew said, and what they were told, in the tables of a level."""
+        senders, self.forgotten[level] = self.forgotten[level], {}
+        if not senders:
+            return
+        for table in self.compiled.levels[level].relations:
+            for row, known in list(self.homes[table].items()):
+                for sender in [sender for sender in known.entries if sender in senders]:
+                    self._hear(sender, table, row, None)
             home = self.compiled.home[table]
-            for row, offer in offers.items():
-                if (home >= 0 and row[home] == sender) or home == EVERYWHERE:
-                    offers[row] = _Offer(None, {offer: 1} if isinstance(offer, int) else offer.counts)
-                    self.held[self.compiled.level_of[table]][table, row] = None
+            for row, offer in list(self.offers[table].items()):
+                if home == EVERYWHERE or (home >= 0 and row[home] in senders):
+                    self.offers[table][row] = _Offer(None, {offer: 1} if isinstance(offer, int) else offer.counts)
+                    self.held[level][table, row] = None
 
     def state_bytes(self) -> tuple[int, int]:
         """The bytes of the tuples that it holds, and of what it keeps to know that they are still derivable."""
