@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from zlib import crc32
 
@@ -16,7 +16,7 @@ from whence.lang.program import Program
 from whence.lang.types import Tuple, Value
 from whence.network.codec import Codec
 from whence.network.compiled import EVERYWHERE, Compiled
-from whence.network.places import PlaceError, check_placed, node_columns
+from whence.network.places import PlaceError, check_placed, named_nodes, node_columns
 from whence.network.strategy import STRATEGIES, NodeState, Shipped, Strategy
 from whence.plan import UnsuitableStrategy
 from whence.runtime import Delivery, Diffusion, Message, Port, Signal, Simulation, Size, Start, Wiring
@@ -176,6 +176,16 @@ class _Process:
         self.network.active[self.place] = None
 
 
+class _Joining:
+    """A node that is back without anything it knew: what it hears before the others know makes no sense to it."""
+
+    def on_message(self, sender: Hashable, message: Message, port: Port) -> None:
+        pass
+
+    def on_timer(self, name: Hashable, port: Port) -> None:
+        pass
+
+
 class _Root:
     """Starts phases, and hears when they are over."""
 
@@ -273,10 +283,8 @@ class Network:
         known = wiring.nodes if wiring is not None and wiring.links is not None else []
         for place in dict.fromkeys((*known, *nodes)):
             self.add_node(place)  # type: ignore[arg-type]
-        for table, row in self.compiled.facts:
-            home = self.compiled.home[table]
-            if home >= 0:
-                self.make_sure_of(row[home], None)
+        for place in named_nodes(self.compiled.placed):
+            self.make_sure_of(place, None)
 
     # -- nodes
 
@@ -311,6 +319,29 @@ class Network:
             return
         self.watched.moments.append((self.simulation.now, name, row, is_there))
 
+    def expect(self, updates: Iterable[Update]) -> None:
+        """Makes the nodes that updates speak of. Raises `PlaceError` for one that cannot be."""
+        for update in updates:
+            for column in self.node_columns.get(update.relation, ()):
+                if update.tuple[column] not in self.processes:
+                    self._refuse_unknown(update, column)
+                    self.add_node(update.tuple[column])
+
+    def _refuse_unknown(self, update: Update, column: int) -> None:
+        if self.is_closed:
+            relation = self.program.relations[update.relation]
+            row = ", ".join(map(str, update.tuple))
+            where = "lives at" if column == relation.location else f"leads to (as its {relation.fields[column].name})"
+            raise PlaceError(
+                f"{update.op}{update.relation}({row}) {where} {update.tuple[column]}, which is not a node of the network",
+                hint=f"the network has {_some(self.processes)}",
+            )
+
+    @property
+    def begins_alone(self) -> bool:
+        """Whether anything is there before the first update."""
+        return bool(self.compiled.facts or self.compiled.statics or self.compiled.here is not None)
+
     # -- epochs
 
     def apply(self, updates: Iterable[Update | tuple[str, str, Tuple]], now: float | None = None) -> EpochFigures:
@@ -320,16 +351,19 @@ class Network:
             pass
         return self.finish()
 
-    def begin(self, updates: Iterable[Update | tuple[str, str, Tuple]], now: float | None = None) -> None:
+    def begin(
+        self,
+        updates: Iterable[Update | tuple[str, str, Tuple]],
+        now: float | None = None,
+        *,
+        number: int | None = None,
+    ) -> None:
         """Lets nodes know what has become of their base tuples. Then comes `step`, while there are events, and `finish`."""
         listed = [update if isinstance(update, Update) else Update(*update) for update in updates]
         self._check(listed)
+        self.expect(listed)
         collected = self.windows.collect(listed, now)
-        for name, rows in collected.items():
-            for row in rows:
-                for place in self._places(name, row):
-                    self.make_sure_of(place, None)
-        self.epoch += 1
+        self.epoch = self.epoch + 1 if number is None else number
         self.watched = Watched()
         self._started = self.simulation.now
         self._before = self.simulation.figures.total.copy()
@@ -409,6 +443,10 @@ class Network:
 
     # -- views
 
+    def tuples(self) -> int:
+        """How many tuples the nodes hold, those of helper relations included."""
+        return sum(sum(1 for _ in each.state.rows(name)) for each in self.processes.values() for name in self.compiled.names)
+
     def rows(self, relation: str, place: Value) -> set[Tuple]:
         return set(self.processes[place].state.rows(relation))
 
@@ -442,13 +480,15 @@ class Network:
         for table, name in self.watched_tables.items():
             for row in self.processes[place].state.rows(name):
                 self.watch(place, table, row, False)
-        process = self.processes[place] = _Process(self, place)
-        self.simulation.restart(place, process)
+        self.simulation.restart(place, _Joining())
         self.lost[place] = None
 
     def _recover(self) -> None:
         """Brings nodes that lost what they knew up to date: the others take back what came from them, and tell them again."""
         lost, self.lost = self.lost, {}
+        for place in lost:
+            self.processes[place] = _Process(self, place)
+            self.simulation.restart(place, self.processes[place])
         for name, rows in self.base.items():
             for row in rows:
                 place = self._home(name, row)
@@ -473,9 +513,6 @@ class Network:
         if column == EVERYWHERE:
             return next(iter(self.processes))
         return row[column]
-
-    def _places(self, name: str, row: Tuple) -> Iterator[Value]:
-        return (row[column] for column in self.node_columns.get(name, ()))
 
     def _check(self, updates: list[Update]) -> None:
         rows: dict[str, list[Tuple]] = {}

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from whence.lang.program import Atom, Program, Rule, Term, Var
+from whence.lang.program import Atom, Const, Program, Rule, Term, Var
 from whence.lang.tree import walk
+from whence.lang.types import Kind, Value
 from whence.plan.localize import HERE, Placed, is_placed
 
 
@@ -23,6 +24,23 @@ def check_placed(program: Program) -> None:
             "the program does not say where its tuples live",
             hint="mark the argument that names a tuple's node, as in link(@x, y)",
         )
+
+
+def place_kind(program: Program) -> Kind:
+    """The kind of the values that name nodes."""
+    return next(each.fields[each.location].kind for each in program.relations.values() if each.location is not None)
+
+
+def named_nodes(placed: Placed) -> Iterator[Value]:
+    """The nodes that the program itself names: in facts, and as places."""
+    relations = placed.program.relations
+    for rule in placed.program.rules:
+        site = placed.sites[rule.name]
+        if isinstance(site, Const):
+            yield site.value
+        column = relations[rule.head.relation].location
+        if column is not None and isinstance(home := rule.head.args[column], Const):
+            yield home.value
 
 
 def node_columns(placed: Placed) -> Mapping[str, tuple[int, ...]]:

@@ -85,6 +85,8 @@ def localize(program: Program) -> Placed:
     localizer = _Localizer(program, found)
     for rule in program.rules:
         localizer.add(rule)
+    if not any(isinstance(part, Atom) and part.relation == HERE for rule in localizer.rules for part in rule.body):
+        del localizer.relations[HERE]
     strata = stratify(localizer.relations, localizer.rules, program.subsumptions, found)
     if found:
         raise ProgramError(program.source, tuple(found))

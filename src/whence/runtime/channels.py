@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
 from random import Random
 
@@ -46,6 +46,7 @@ class Wiring:
 
     default: Channel = field(default_factory=Channel)
     links: Mapping[tuple[Hashable, Hashable], Channel] | None = None
+    alone: tuple[Hashable, ...] = ()  # nodes that may be without links
     _ways: dict[Hashable, dict[Hashable, tuple[Channel, int]]] = field(default_factory=dict, init=False, repr=False)
     _lines: dict[tuple[Hashable, Hashable], _Line] = field(default_factory=dict, init=False, repr=False)
 
@@ -60,11 +61,18 @@ class Wiring:
 
     @property
     def nodes(self) -> list[Hashable]:
-        return list(dict.fromkeys(node for pair in self.links or () for node in pair))
+        return list(dict.fromkeys((*(node for pair in self.links or () for node in pair), *self.alone)))
 
     @property
     def is_perfect(self) -> bool:
         return all(each.is_perfect for each in (self.links.values() if self.links is not None else (self.default,)))
+
+    def with_faults(self, *, jitter: float = 0.0, loss: float = 0.0) -> Wiring:
+        """The same links, each with jitter and losses."""
+        links = None if self.links is None else {
+            pair: replace(each, jitter=jitter, loss=loss) for pair, each in self.links.items()
+        }
+        return Wiring(replace(self.default, jitter=jitter, loss=loss), links, self.alone)
 
     def channel(self, source: Hashable, target: Hashable) -> tuple[Channel, int] | None:
         """The channel from one node to another and over how many links it goes; None if there is no way."""
