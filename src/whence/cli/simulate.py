@@ -17,7 +17,7 @@ from whence.cli.progress import Progress
 from whence.cli.terminal import err, show, show_diagnostic
 from whence.io import FactError, write_relation
 from whence.io import updates as records
-from whence.io.changes import Epoch, Update
+from whence.io.changes import Epoch, Position, Update
 from whence.io.updates import reported_writing
 from whence.lang.program import Program, Transfer
 from whence.lang.types import Tuple
@@ -71,9 +71,7 @@ def simulate(
     epoch_size: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="End an epoch after N updates, commit or not.")
     ] = None,
-    trace: Annotated[
-        Path | None, typer.Option(metavar="FILE|-", help="Write every message, as it arrives.")
-    ] = None,
+    trace: Annotated[Path | None, typer.Option(metavar="FILE|-", help="Write every message, as it arrives.")] = None,
     picture: Annotated[
         Path | None, typer.Option(metavar="FILE.svg|FILE.html", help="Draw traffic and wrong rows over time.")
     ] = None,
@@ -150,7 +148,9 @@ class _History:
             events += 1
             if events % 1000 == 0:
                 total = self.network.simulation.figures.total
-                self.progress.text = f"epoch {number} of {self.count}: {total.messages:,} messages, {total.bytes:,} bytes"
+                self.progress.text = (
+                    f"epoch {number} of {self.count}: {total.messages:,} messages, {total.bytes:,} bytes"
+                )
         self.figures.append(self.network.finish())
         self.spans.append(Span(number, begins, self.network.simulation.last_activity, self.network.watched.wrong()))
 
@@ -224,7 +224,7 @@ def _epochs(path: Path, program: Program, size: int | None) -> Iterator[Epoch]:
     except OSError as error:
         raise FactError([f"cannot read {path}: {(error.strerror or str(error)).lower()}"]) from None
     problems = []
-    cutter = EpochCutter(lambda: {}, size)
+    cutter = EpochCutter(Position, size)
     epochs = []
     for number, line in enumerate(lines.split(b"\n"), 1):
         record = records.parse_record(line, number, schema)

@@ -16,7 +16,20 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from whence.lang.deep import compound
-from whence.lang.types import FLOAT, NUMBER, SYMBOL, UNSIGNED, AdtKind, Kind, ListKind, RecordKind, Tuple, Types, Value, Variant
+from whence.lang.types import (
+    FLOAT,
+    NUMBER,
+    SYMBOL,
+    UNSIGNED,
+    AdtKind,
+    Kind,
+    ListKind,
+    RecordKind,
+    Tuple,
+    Types,
+    Value,
+    Variant,
+)
 from whence.runtime.figures import Size
 from whence.runtime.termination import Phase
 

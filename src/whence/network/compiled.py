@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from whence.lang.functors import Undefined
 from whence.lang.aggregates import combine
+from whence.lang.functors import Undefined
 from whence.lang.program import Program, Rule
 from whence.lang.types import Tuple, Value
 from whence.network.triggers import Numbering, TooManyJoins, Trigger, make_trigger
@@ -245,9 +245,9 @@ def _levels(placed: Placed, plan: Plan) -> tuple[dict[str, int], tuple[int, int]
     after = [name for name in reads if name in needs_others and name not in gives_to_others]
     between = [name for name in reads if name in needs_others and name in gives_to_others]
     levels: dict[str, int] = {}
-    counts = []
+    counts: list[int] = []
     for part in (before, between, after):
-        own = _levels_among(part, edges, len(counts) and sum(counts))
+        own = _levels_among(part, edges, sum(counts))
         levels |= own
         counts.append(max(own.values(), default=sum(counts) - 1) + 1 - sum(counts))
     return levels, (counts[0], counts[2])
@@ -295,5 +295,3 @@ def _edges(plan: Plan) -> Iterator[tuple[str, str, bool]]:
                     for each in other.deltas:
                         if each.scan is not None and each.scan.relation in own:
                             yield each.rule.head.relation, each.scan.relation, True
-
-

@@ -15,8 +15,8 @@ MS = 1.0  # the latency of a link that does not say
 def read_wiring(path: Path, kind: Kind) -> Wiring:
     """The wiring that a file describes; `kind` is that of the values that name nodes.
 
-    In an edge list a line is `a b`, with the latency in milliseconds and the bandwidth in Mbit/s if they are known; `a` alone is a
-    node without links, and `#` begins a comment. In GraphML they are the attributes `ms` and `mbps` of edges.
+    In an edge list a line is `a b`, with the latency in milliseconds and the bandwidth in Mbit/s if they are known. `a` alone is
+    a node, and `#` begins a comment. In GraphML they are the attributes `ms` and `mbps` of edges.
     """
     links: dict[tuple[Hashable, Hashable], Channel] = {}
     alone: dict[Hashable, None] = {}
@@ -57,9 +57,7 @@ def _channel(fields: list[str], where: str) -> Channel:
         raise FactError([f"{where}: {' '.join(fields)} is not a latency in ms and a bandwidth in Mbit/s"]) from None
     if (ms is not None and ms < 0) or (mbps is not None and mbps <= 0):
         raise FactError([f"{where}: a latency is not negative, and a bandwidth is positive"])
-    return Channel(
-        latency=(MS if ms is None else ms) / 1000, bandwidth=None if mbps is None else mbps * 1_000_000 / 8
-    )
+    return Channel(latency=(MS if ms is None else ms) / 1000, bandwidth=None if mbps is None else mbps * 1_000_000 / 8)
 
 
 def _read_edges(path: Path) -> Iterator[tuple[str, list[str]]]:
@@ -74,11 +72,11 @@ def _read_edges(path: Path) -> Iterator[tuple[str, list[str]]]:
 
 
 def _read_graphml(path: Path) -> Iterator[tuple[str, list[str]]]:
-    import networkx  # noqa: PLC0415 - only those who have such files wait for it
+    import networkx as nx  # type: ignore[import-untyped]  # noqa: PLC0415 - only those who have such files wait for it
 
     try:
-        graph = networkx.read_graphml(path)
-    except Exception as error:  # whatever its parser raises
+        graph = nx.read_graphml(path)
+    except (OSError, SyntaxError, ValueError, KeyError, nx.NetworkXError) as error:
         raise FactError([f"cannot read {path} as GraphML: {error}"]) from None
     for node in graph.nodes:
         yield str(path), [str(node)]
@@ -92,5 +90,6 @@ def _refuse_parts(wiring: Wiring, path: Path) -> None:
     apart = next((node for node in nodes if wiring.channel(nodes[0], node) is None), None)
     if apart is not None:
         raise FactError(
-            [f"{path}: there is no way from {nodes[0]} to {apart}"], hints=["nodes that do not reach each other are two networks"]
+            [f"{path}: there is no way from {nodes[0]} to {apart}"],
+            hints=["nodes that do not reach each other are two networks"],
         )

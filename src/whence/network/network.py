@@ -19,7 +19,7 @@ from whence.network.compiled import EVERYWHERE, Compiled
 from whence.network.places import PlaceError, check_placed, named_nodes, node_columns
 from whence.network.strategy import STRATEGIES, NodeState, Shipped, Strategy
 from whence.plan import UnsuitableStrategy
-from whence.runtime import Delivery, Diffusion, Message, Port, Signal, Simulation, Size, Start, Wiring
+from whence.runtime import Delivery, Diffusion, Message, Port, Signal, Simulation, Start, Wiring
 from whence.runtime.figures import Traffic
 from whence.runtime.termination import Phase
 
@@ -123,7 +123,17 @@ class _Process:
         around = _Around(network, place)
         self.state: NodeState = network.strategy.node(around, network.ship)
         around.process = self
+        self._bytes: tuple[int, int] | None = None
         self.reset()
+
+    def settle(self) -> None:
+        self.state.settle()
+        self._bytes = None
+
+    def state_bytes(self) -> tuple[int, int]:
+        if self._bytes is None:
+            self._bytes = self.state.state_bytes()
+        return self._bytes
 
     def reset(self) -> None:
         self.diffusion = Diffusion(self.state.wish, self._signal)
@@ -193,7 +203,7 @@ class _Root:
         self.network = network
         self.deficit = 0
         self.phases = 0
-        self.wishing: dict[Value, Phase] = {}
+        self.wishing: dict[Hashable, Phase] = {}
 
     def begin(self, phase: Phase, initiators: Iterable[Value]) -> None:
         """The first phase of an epoch: nodes learn of their updates by themselves, which costs nothing."""
@@ -210,8 +220,8 @@ class _Root:
         assert isinstance(message, Signal)
         self.deficit -= 1
         if message.wish is not None:
-            known = self.wishing.get(sender)  # type: ignore[arg-type]
-            self.wishing[sender] = message.wish if known is None else min(known, message.wish)  # type: ignore[index]
+            known = self.wishing.get(sender)
+            self.wishing[sender] = message.wish if known is None else min(known, message.wish)
         if self.deficit == 0 and self.wishing:
             phase = min(self.wishing.values())
             ready = [place for place, wish in self.wishing.items() if wish <= phase]
@@ -259,7 +269,10 @@ class Network:
         check_placed(program)
         self.compiled: Compiled = self.strategy.compile(program)
         relations = self.compiled.plan.program.relations
-        kinds = [tuple(each.kind for each in relations[name].fields) if name in relations else () for name in self.compiled.names]
+        kinds = [
+            tuple(each.kind for each in relations[name].fields) if name in relations else ()
+            for name in self.compiled.names
+        ]
         for alias, shown in self.compiled.aliases.items():
             kinds[alias] = kinds[shown]
         self.codec = Codec(program.types, kinds)
@@ -279,6 +292,7 @@ class Network:
         self.watched = Watched()
         self.epoch = -1
         self.lost: dict[Value, None] = {}  # nodes that came back without what they knew
+        self._runs = -1  # epochs, and what was done to recover
         self._root = _Root(self)
         known = wiring.nodes if wiring is not None and wiring.links is not None else []
         for place in dict.fromkeys((*known, *nodes)):
@@ -388,7 +402,8 @@ class Network:
     def _start(self, initiators: Mapping[Value, None]) -> None:
         if not initiators:
             return
-        number = self._next_number()
+        self._runs += 1
+        number = self._runs
         self.active |= initiators
         for process in self.processes.values():
             process.reset()
@@ -401,10 +416,6 @@ class Network:
         self._root = _Root(self)
         self.simulation.add(ROOT, self._root, self._processor(next(iter(initiators))))
         self._root.begin((number, together.start, 0 if takes else 1), initiators)
-
-    def _next_number(self) -> int:
-        self._number = getattr(self, "_number", -1) + 1
-        return self._number
 
     def step(self) -> bool:
         """The next event of an epoch; whether there was one."""
@@ -420,7 +431,7 @@ class Network:
     def finish(self) -> EpochFigures:
         """Ends an epoch in which nothing happens any more: what it took."""
         for place in self.active:
-            self.processes[place].state.settle()
+            self.processes[place].settle()
         self.active = {}
         wrong = self.watched.wrong()
         wrong_until = max((time for time, _ in wrong), default=self._started)
@@ -438,14 +449,17 @@ class Network:
         )
 
     def state_bytes(self) -> tuple[int, int]:
-        sizes = [process.state.state_bytes() for process in self.processes.values()]
+        """The bytes of all tuples, and of what is kept to know that they are still derivable."""
+        sizes = [process.state_bytes() for process in self.processes.values()]
         return sum(data for data, _ in sizes), sum(support for _, support in sizes)
 
     # -- views
 
     def tuples(self) -> int:
         """How many tuples the nodes hold, those of helper relations included."""
-        return sum(sum(1 for _ in each.state.rows(name)) for each in self.processes.values() for name in self.compiled.names)
+        return sum(
+            sum(1 for _ in each.state.rows(name)) for each in self.processes.values() for name in self.compiled.names
+        )
 
     def rows(self, relation: str, place: Value) -> set[Tuple]:
         return set(self.processes[place].state.rows(relation))
@@ -518,7 +532,9 @@ class Network:
         rows: dict[str, list[Tuple]] = {}
         for op, name, row, _ in updates:
             if name not in self.base:
-                what = f"{name} is derived by rules" if name in self.program.relations else f"there is no relation {name}"
+                what = (
+                    f"{name} is derived by rules" if name in self.program.relations else f"there is no relation {name}"
+                )
                 raise ValueError(f"{what}: only base relations take updates")
             if op not in ("+", "-"):
                 raise ValueError(f"{op} is not an operation: + inserts, - deletes")
@@ -537,7 +553,9 @@ def _ship(strategy: Strategy, ship: str | None) -> str | None:
     if ship is None:
         return next(iter(strategy.ships), None)
     if ship not in strategy.ships:
-        offered = f"it ships {' or '.join(strategy.ships)}" if strategy.ships else "it ships what there is to tell at once"
+        offered = (
+            f"it ships {' or '.join(strategy.ships)}" if strategy.ships else "it ships what there is to tell at once"
+        )
         raise UnsuitableStrategy(f"the strategy {strategy.name} does not ship {ship}: {offered}")
     return ship
 
@@ -545,6 +563,3 @@ def _ship(strategy: Strategy, ship: str | None) -> str | None:
 def _some(nodes: Iterable[Value]) -> str:
     listed = [str(node) for node in nodes]
     return ", ".join(listed[:8]) + (f" and {len(listed) - 8} more" if len(listed) > 8 else "")
-
-
-__all__ = ["EpochFigures", "Network", "PlaceError", "Size", "Watched"]

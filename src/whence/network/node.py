@@ -25,8 +25,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from whence.lang.types import Tuple, Value
-from whence.network.codec import Codec, Shipment, Told, state_bytes, varint
-from whence.network.compiled import EVERYWHERE, LOCAL, Compiled, Grouping
+from whence.network.codec import Shipment, Told, state_bytes, varint
+from whence.network.compiled import EVERYWHERE, LOCAL, Grouping
 from whence.network.triggers import Found, Indexes, Present, key_of
 from whence.runtime.termination import Phase
 
@@ -566,7 +566,7 @@ class DredNode(SupportNode):
     def _is_lost(self, home: _Home, rank: int | None) -> bool:
         return rank is None and (self.is_taking or not home.entries)
 
-    def _is_worse(self, offer: _Offer, lowest: int | None) -> bool:
+    def _is_worse(self, _offer: _Offer, lowest: int | None) -> bool:
         return lowest is None or self.is_taking
 
     def _said(self, lowest: int | None) -> int | None:
@@ -577,5 +577,3 @@ class DredNode(SupportNode):
             ((rank, count),) = offer.counts.items()
             if count == 1:
                 self.offers[table][row] = rank
-
-

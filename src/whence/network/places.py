@@ -47,7 +47,8 @@ def node_columns(placed: Placed) -> Mapping[str, tuple[int, ...]]:
     """The columns of base relations whose values name nodes: a rule ships something there, sooner or later."""
     program = placed.program
     columns: dict[str, set[int]] = {
-        name: set() if relation.location is None else {relation.location} for name, relation in program.relations.items()
+        name: set() if relation.location is None else {relation.location}
+        for name, relation in program.relations.items()
     }
     changed = True
     while changed:

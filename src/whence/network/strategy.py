@@ -1,7 +1,7 @@
 """How views are maintained across nodes: what a strategy has to provide.
 
-A strategy compiles a program, or refuses it by name, and makes the state of each node. A node's state reacts; it knows neither time
-nor channels. Whatever it tells others goes out through `tell`, as messages with a binary form (`size`). Epochs go like this:
+A strategy compiles a program, or refuses it by name, and makes the state of each node. A node's state reacts; it knows neither
+time nor channels. Whatever it tells others goes out through `tell`, as messages with a binary form (`size`). Epochs go like this:
 
 1. `from_outside` for each update of the node's base tuples, then `prepare` with the epoch's number. Levels that need nobody else
    (`Compiled.alone_before`) are completed.
@@ -113,7 +113,7 @@ class _Counting:
     def compile(self, program: Program) -> Compiled:
         return compile_for_nodes(program, strategy=self.name)
 
-    def node(self, around: Surroundings, ship: str | None) -> NodeState:
+    def node(self, around: Surroundings, ship: str | None) -> NodeState:  # noqa: ARG002 - there is one way to ship
         return self._make(around)
 
 

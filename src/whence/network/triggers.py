@@ -5,8 +5,8 @@ two. Here a plan becomes a Python function of nested loops over dictionaries, ma
 to the heads of the derivations that it takes part in, each with the highest rank of the rows of the recursion that it uses.
 
 Each derivation is met once: a row that a body reads several times is the changed one only at positions up to the one that the
-plan starts from. Rows that negated literals ask for are put in after what their coming takes away, and taken out before what their
-going brings, has been found.
+plan starts from. Rows that negated literals ask for are put in after what their coming takes away has been found, and taken out
+before what their going brings.
 """
 
 from __future__ import annotations
@@ -75,9 +75,7 @@ def make_trigger(plan: DeltaPlan, program: Program, numbering: Numbering, reads:
 
 
 class _Writer:
-    def __init__(
-        self, plan: DeltaPlan, program: Program, numbering: Numbering, reads: Callable[[str], int]
-    ) -> None:
+    def __init__(self, plan: DeltaPlan, program: Program, numbering: Numbering, reads: Callable[[str], int]) -> None:
         self.plan = plan
         self.program = program
         self.numbering = numbering
@@ -166,7 +164,9 @@ class _Writer:
             case Build(target=target, parts=parts, branch=branch, rest=rest):
                 made = self._row(parts) if rest is None else f"{self._row(parts)} + {self._operand(rest)}"
                 whole = f"{self._name(compound)}({made})"
-                self._line(f"s{target} = " + (whole if branch is None else f"{self._name(Variant)}({branch!r}, {whole})"))
+                self._line(
+                    f"s{target} = " + (whole if branch is None else f"{self._name(Variant)}({branch!r}, {whole})")
+                )
             case TakeApart():
                 self._take_apart(step, number)
             case Generate(target=target, args=args):
@@ -189,7 +189,9 @@ class _Writer:
             columns = tuple(column for column, _ in step.key)
             index = self.numbering.index(table, columns)
             self.setup[f"i{index} = indexes[{index}]"] = None
-            key = self._operand(step.key[0][1]) if len(step.key) == 1 else self._row(tuple(each for _, each in step.key))
+            key = (
+                self._operand(step.key[0][1]) if len(step.key) == 1 else self._row(tuple(each for _, each in step.key))
+            )
             self._for(row, f"i{index}.get({key}, ())")
         else:
             self._for(row, present)
@@ -250,7 +252,9 @@ class _Writer:
         else:
             variant = self._name(Variant)
             self._line(f"{parts} = {source}")
-            self._line(f"{parts} = {parts}.args if isinstance({parts}, {variant}) and {parts}.branch == {step.branch!r} else None")
+            self._line(
+                f"{parts} = {parts}.args if isinstance({parts}, {variant}) and {parts}.branch == {step.branch!r} else None"
+            )
         size = f"len({parts}) {'>=' if step.open_ended else '=='} {len(step.parts)}"
         self._if(f"isinstance({parts}, tuple) and {size}")
         for at, slot in enumerate(step.parts):

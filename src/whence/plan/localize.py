@@ -23,8 +23,8 @@ from whence.lang.diagnostics import (
     UnconnectedPlaces,
     UnplacedRelation,
 )
-from whence.lang.order import is_bound, is_ready, names_in, names_met, order_body
 from whence.lang.order import binds as bound_by
+from whence.lang.order import is_bound, is_ready, names_in, names_met, order_body
 from whence.lang.program import (
     Aggregation,
     Anything,
@@ -168,8 +168,7 @@ class _Localizer:
             if number == last:
                 self._finish(rule, tuple(ordered), stop.place)
                 return
-            later = [literal for after in way.stops[number + 1 :] for literal in after.literals]
-            known = self._helper(rule, number + 1, ordered, bound, stop.place, way.stops[number + 1].place, later)
+            known = self._helper(rule, ordered, bound, way.stops[number:])
 
     def _is_local_already(self, stop: _Stop) -> bool:
         return any(isinstance(each, Atom) and place_of(each, self.relations) == stop.place for each in stop.literals)
@@ -187,42 +186,38 @@ class _Localizer:
         self._keep(Rule(f"{groups.relation}#1", groups, body, rule.span), place)
         self._keep(replace(rule, body=(groups,)), place)
 
-    def _helper(
-        self,
-        rule: Rule,
-        number: int,
-        body: list[Literal],
-        bound: set[str],
-        place: Term | None,
-        target: Term | None,
-        later: list[Literal],
-    ) -> Atom:
+    def _helper(self, rule: Rule, body: list[Literal], bound: set[str], stops: tuple[_Stop, ...]) -> Atom:
         """The relation that carries what is known at one place to the next; one that does it already is taken."""
+        target = stops[1].place
         assert target is not None
+        later = [literal for after in stops[1:] for literal in after.literals]
         kinds = {part.name: part.kind for part in walk(tuple(body)) if isinstance(part, Var)}
         needed = {name for literal in later for name in names_met(literal)}
         needed |= {name for arg in rule.head.args for name in names_in(arg)}
-        carried = [Var(name, kinds[name]) for name in kinds if name in bound & needed and Var(name, kinds[name]) != target]
+        carried = [
+            Var(name, kinds[name]) for name in kinds if name in bound & needed and Var(name, kinds[name]) != target
+        ]
         args = (target, *carried)
         key = _canonical(args, body)
         if key is not None and key in self.shared:
             return Atom(self.shared[key], args, rule.span)
-        name = self._name(rule, number, body, target)
+        name = self._name(rule, body, target)
         head = Atom(name, args, rule.span)
         if key is not None:
             self.shared[key] = name
         self.helpers[name] = rule.name
         self._declare(head, 0)
-        self._keep(Rule(f"{name}#1", head, tuple(body), rule.span), place)
+        self._keep(Rule(f"{name}#1", head, tuple(body), rule.span), stops[0].place)
         return head
 
-    def _name(self, rule: Rule, number: int, body: list[Literal], target: Term) -> str:
+    def _name(self, rule: Rule, body: list[Literal], target: Term) -> str:
         only = body[0] if len(body) == 1 else None
-        if isinstance(only, Atom) and target in only.args and HERE != only.relation:
+        if isinstance(only, Atom) and target in only.args and only.relation != HERE:
             column = self.relations[only.relation].fields[only.args.index(target)].name
             name = f"{only.relation}!{column}"
             if name not in self.relations:
                 return name
+        number = sum(made_for == rule.name for made_for in self.helpers.values()) + 1
         return f"{rule.name}!{number}"
 
     def _declare(self, head: Atom, location: int | None) -> None:
@@ -259,6 +254,17 @@ class _Refused(Exception):
         self.diagnostic = diagnostic
 
 
+@dataclass(frozen=True)
+class _Journey:
+    """How far a body has come: the stops so far, what is not evaluated yet, what is known, what it has cost."""
+
+    stops: tuple[_Stop, ...]
+    waiting: list[Literal]
+    known: frozenset[str] = frozenset()
+    weight: tuple[int, int] = (0, 0)
+    is_recursive: bool = False
+
+
 @dataclass
 class _Search:
     """The best way for the body of a rule, by trying all of them."""
@@ -266,23 +272,26 @@ class _Search:
     localizer: _Localizer
     rule: Rule
     best_way: _Way | None = None
+    places: Mapping[int, Term | None] = field(default_factory=dict)
     # The longest way that got stuck, for the message.
     stuck: tuple[tuple[_Stop, ...], list[Literal]] = field(default_factory=lambda: ((), []))
 
     def best(self) -> _Way:
         body = list(self.rule.body)
-        places = {id(literal): self._place(literal) for literal in body}
-        starts = list(dict.fromkeys(places[id(each)] for each in body if isinstance(each, Atom) and places[id(each)]))
-        starts += [each for each in dict.fromkeys(places.values()) if isinstance(each, Const) and each not in starts]
-        relation = self.localizer.relations[self.rule.head.relation]
-        if not any(places.values()):
-            return self._of_replicas(body, relation)
-        if not starts:  # only what is asked at a place, which relations that are everywhere name
-            starts = [each for each in dict.fromkeys(places.values()) if each is not None]
-        for start in starts:
-            self._visit(start, (), body, frozenset(), (0, 0), places, is_recursive=False)
+        self.places = {id(literal): self._place(literal) for literal in body}
+        named = [place for each in body if (place := self.places[id(each)]) is not None]
+        if not named:
+            return self._of_replicas(body, self.localizer.relations[self.rule.head.relation])
+        starts = [self.places[id(each)] for each in body if isinstance(each, Atom)]
+        # Without an atom that lives anywhere, relations that are everywhere name the place that something is asked at.
+        possible = [
+            *(each for each in starts if each is not None),
+            *(each for each in named if isinstance(each, Const)),
+        ]
+        for start in dict.fromkeys(possible or named):
+            self._visit(start, _Journey((), body))
         if self.best_way is None:
-            raise _Refused(self._why_stuck(places))
+            raise _Refused(self._why_stuck())
         return self.best_way
 
     def _of_replicas(self, body: list[Literal], relation: Relation) -> _Way:
@@ -295,27 +304,21 @@ class _Search:
         name = Var("place#head", place.kind)
         return _Way((_Stop(name, (*body, Comparison("=", name, place, self.rule.span))),), (0, 0))
 
-    def _visit(
-        self,
-        place: Term,
-        before: tuple[_Stop, ...],
-        waiting: list[Literal],
-        bound: frozenset[str],
-        weight: tuple[int, int],
-        places: Mapping[int, Term | None],
-        *,
-        is_recursive: bool,
-    ) -> None:
-        if self.best_way is not None and weight >= self.best_way.weight:
+    def _visit(self, place: Term, journey: _Journey) -> None:
+        if self.best_way is not None and journey.weight >= self.best_way.weight:
             return
-        first = not before and not any(isinstance(each, Atom) and places[id(each)] == place for each in waiting)
-        known = set(bound) | {part.name for part in walk(place) if first and isinstance(part, Var)}
-        here, rest = self._take(place, waiting, known, places)
-        stops = (*before, _Stop(place, tuple(here)))
+        known = set(journey.known)
+        if not journey.stops and not any(
+            isinstance(each, Atom) and self._is_at(each, place) for each in journey.waiting
+        ):
+            known |= set(names_in(place))  # the body is evaluated at this node only
+        here, rest = self._take(place, journey.waiting, known)
+        stops = (*journey.stops, _Stop(place, tuple(here)))
         own = self.localizer.recursive.get(self.rule.head.relation, frozenset())
-        is_recursive |= any(isinstance(each, Atom) and each.relation in own for each in here)
+        is_recursive = journey.is_recursive or any(isinstance(each, Atom) and each.relation in own for each in here)
+        step = _RECURSIVE if is_recursive else 1
         if not rest:
-            self._arrive(stops, weight, is_recursive=is_recursive)
+            self._arrive(stops, journey.weight, step)
             return
         if not here:
             return
@@ -323,37 +326,37 @@ class _Search:
             self.stuck = (stops, rest)
         later = {name for literal in rest for name in names_met(literal)}
         later |= {name for arg in self.rule.head.args for name in names_in(arg)}
-        step = _RECURSIVE if is_recursive else 1
-        for target in dict.fromkeys(places[id(each)] for each in rest):
+        weight = (journey.weight[0] + step, journey.weight[1] + step * len(known & later))
+        for target in dict.fromkeys(self.places[id(each)] for each in rest):
             if target is not None and target != place and is_bound(target, known):
-                heavier = (weight[0] + step, weight[1] + step * len(known & later))
-                self._visit(target, stops, rest, frozenset(known), heavier, places, is_recursive=is_recursive)
+                self._visit(target, _Journey(stops, rest, frozenset(known), weight, is_recursive))
 
-    def _take(
-        self, place: Term, waiting: list[Literal], known: set[str], places: Mapping[int, Term | None]
-    ) -> tuple[list[Literal], list[Literal]]:
+    def _is_at(self, literal: Literal, place: Term) -> bool:
+        return self.places[id(literal)] == place
+
+    def _take(self, place: Term, waiting: list[Literal], known: set[str]) -> tuple[list[Literal], list[Literal]]:
         """The literals that can be evaluated at a place, as many as can be; `known` takes the variables that they bind."""
         here: list[Literal] = []
         rest = list(waiting)
         patient = True
         while True:
-            found = next((each for each in rest if self._fits(each, place, known, places, patient=patient)), None)
+            found = next((each for each in rest if self._fits(each, place, known, patient=patient)), None)
             if found is not None:
                 rest.remove(found)
                 here.append(found)
                 known |= set(bound_by(found))
                 patient = True
-            elif patient and not any(
-                (target := places[id(each)]) is not None and target != place and is_bound(target, known) for each in rest
-            ):
+            elif patient and not any(self._is_next(each, place, known) for each in rest):
                 patient = False  # no way on without what is everywhere
             else:
                 return here, rest
 
-    def _fits(
-        self, literal: Literal, place: Term, known: set[str], places: Mapping[int, Term | None], *, patient: bool
-    ) -> bool:
-        target = places[id(literal)]
+    def _is_next(self, literal: Literal, place: Term, known: set[str]) -> bool:
+        target = self.places[id(literal)]
+        return target is not None and target != place and is_bound(target, known)
+
+    def _fits(self, literal: Literal, place: Term, known: set[str], *, patient: bool) -> bool:
+        target = self.places[id(literal)]
         if not is_ready(literal, known):
             return False
         if target is not None:
@@ -362,11 +365,10 @@ class _Search:
             return any(name in known for name in names_met(literal))
         return True
 
-    def _arrive(self, stops: tuple[_Stop, ...], weight: tuple[int, int], *, is_recursive: bool) -> None:
+    def _arrive(self, stops: tuple[_Stop, ...], weight: tuple[int, int], step: int) -> None:
         relation = self.localizer.relations[self.rule.head.relation]
         home = None if relation.location is None else self.rule.head.args[relation.location]
         if home != stops[-1].place:
-            step = _RECURSIVE if is_recursive else 1
             weight = (weight[0] + step, weight[1] + step * len(self.rule.head.args))
         if self.best_way is None or weight < self.best_way.weight:
             self.best_way = _Way(stops, weight)
@@ -402,10 +404,12 @@ class _Search:
     def _scattered(self, what: str, problem: str, literal: Literal) -> Diagnostic:
         return ScatteredAggregate(literal.span, rule=self.rule.name, what=what, problem=problem)
 
-    def _why_stuck(self, places: Mapping[int, Term | None]) -> Diagnostic:
+    def _why_stuck(self) -> Diagnostic:
         stops, rest = self.stuck
-        literal = next((each for each in rest if places[id(each)] is not None), rest[0] if rest else self.rule.body[0])
-        place = places[id(literal)]
+        literal = next(
+            (each for each in rest if self.places[id(each)] is not None), rest[0] if rest else self.rule.body[0]
+        )
+        place = self.places[id(literal)]
         known = [each.relation for stop in stops for each in stop.literals if isinstance(each, Atom)]
         relation = next((part.relation for part in walk(literal) if isinstance(part, Atom)), "it")
         return UnconnectedPlaces(

@@ -1,4 +1,4 @@
-"""A network in one process: nodes that react to messages and timers, channels between them, faults, clocks, and what it all costs."""
+"""A network in one process: nodes that react to messages and timers, channels, faults and clocks, and what it all costs."""
 
 from whence.runtime.channels import Channel, Wiring
 from whence.runtime.figures import Figures, Size

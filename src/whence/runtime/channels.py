@@ -69,9 +69,11 @@ class Wiring:
 
     def with_faults(self, *, jitter: float = 0.0, loss: float = 0.0) -> Wiring:
         """The same links, each with jitter and losses."""
-        links = None if self.links is None else {
-            pair: replace(each, jitter=jitter, loss=loss) for pair, each in self.links.items()
-        }
+        links = (
+            None
+            if self.links is None
+            else {pair: replace(each, jitter=jitter, loss=loss) for pair, each in self.links.items()}
+        )
         return Wiring(replace(self.default, jitter=jitter, loss=loss), links, self.alone)
 
     def channel(self, source: Hashable, target: Hashable) -> tuple[Channel, int] | None:

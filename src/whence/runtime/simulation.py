@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from random import Random
 from typing import NamedTuple
@@ -49,6 +49,7 @@ class _Node:
     clock: _Clock
     is_up: bool = True
     life: int = 0  # how often it has lost its state
+    unheard: list[tuple[object, ...]] = field(default_factory=list)  # from the same processor, while it was down
 
 
 class Simulation:
@@ -173,7 +174,10 @@ class Simulation:
 
     def _hand_over(self, sent: float, sender: Address, target: Address, message: Message, life: int) -> None:
         node = self._nodes[target]
-        if not node.is_up or node.life != life:
+        if node.life != life:
+            return
+        if not node.is_up:
+            node.unheard.append((sent, sender, target, message, life))
             return
         self.last_activity = self.now
         for watch in self.watchers:
@@ -226,7 +230,10 @@ class Simulation:
         """
         node = self._nodes[address]
         node.is_up = True
+        unheard, node.unheard = node.unheard, []
         if process is None:
+            for each in unheard:
+                self.at(self.now, self._hand_over, *each)
             return
         node.process = process
         node.life += 1
