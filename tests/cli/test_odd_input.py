@@ -34,6 +34,14 @@ same(xs) :- given(xs), twice([1, [2, xs]]).
 .output twice, same, longest, tree
 """
 DEPTH = 3000
+REACH = """\
+.decl link(src: symbol, dst: symbol)
+.input link
+.decl reach(src: symbol, dst: symbol)
+reach(x, y) :- link(x, y).
+reach(x, z) :- reach(x, y), link(y, z).
+.output reach
+"""
 
 
 @pytest.fixture
@@ -89,3 +97,42 @@ def test_values_may_be_as_deep_as_memory_allows(run: Callable[..., Result], when
         assert whence("state", "verify", "state", *options).stdout.startswith("ok:")
     assert whence("state", "compact", "state").exit_code == 0
     assert json.loads(whence("state", "ls", "state", "--json").stdout)["tuples"]["longest"] == 1
+
+
+def letters() -> list[tuple[str | None, int]]:
+    found = [json.loads(line) for line in Path("program.dead.jsonl").read_text().splitlines() if line.startswith("{")]
+    return [(each.get("file"), each["line"]) for each in found]
+
+
+def test_dead_letters_of_one_source_do_not_hide_those_of_another(run: Callable[..., Result], whence: Whence) -> None:
+    Path("program.dl").write_text(REACH)
+    Path("one.jsonl").write_text("bad\n" * 5)
+    Path("two.jsonl").write_text("bad\n" * 2)
+    Path("folder").mkdir()
+    Path("folder/a.jsonl").write_text("bad\n")
+    Path("folder/b.jsonl").write_text("bad\n")
+    options = ("--state", "state", "--changes", "changes.jsonl")
+    sources = ("one.jsonl", "two.jsonl", "folder", "one.jsonl")
+    for updates in sources:
+        assert run(*options, updates=updates).exit_code == 0
+    expected = [("one.jsonl", line) for line in range(1, 6)] + [("two.jsonl", 1), ("two.jsonl", 2)]
+    expected += [("folder/a.jsonl", 1), ("folder/b.jsonl", 1)]
+    assert letters() == expected
+    result = whence("run", "program.dl", "--updates", "-", "--no-spark", "--quiet", *options, stdin="bad\n")
+    assert result.exit_code == 0
+    assert letters() == [*expected, (None, 1)]
+
+
+@pytest.mark.parametrize("last", ["\n", "not JSON\n", "7\n", '{"line": "x"}\n', '{"line": 1, "reason'])
+def test_a_dead_letter_file_that_somebody_touched_is_gone_on_with(last: str, run: Callable[..., Result]) -> None:
+    Path("program.dl").write_text(REACH)
+    Path("updates.jsonl").write_text("bad\n")
+    options = ("--state", "state", "--changes", "changes.jsonl")
+    assert run(*options).exit_code == 0
+    with Path("program.dead.jsonl").open("a") as file:
+        file.write(last)
+    with Path("updates.jsonl").open("a") as updates:
+        updates.write("bad again\n")
+    assert run(*options).exit_code == 0
+    found = Path("program.dead.jsonl").read_text().splitlines()
+    assert [json.loads(found[0])["line"], json.loads(found[-1])["line"]] == [1, 2]

@@ -190,7 +190,7 @@ def run(
                 on_choice=None if silent else lambda choice: show(err, str(choice)),
             )
             letters = records.DeadLetterFile(letters_path, resume=is_resumed, repeats=updates != STDIN)
-            bury = _refusing(updates) if strict else _burying(updates, letters)
+            bury = _refusing(updates) if strict else _burying(updates, letters, durable=state is not None)
             opened = partial(_lines, updates, follow=follow, stopped=interrupt.is_set)
             take = _Taking(loaded, keeping, opened, epoch_size, bury, totals)
             keeper: Keeper | PartedKeeper
@@ -346,11 +346,12 @@ def _refusing(updates: Path) -> Bury:
     return refuse
 
 
-def _burying(updates: Path, letters: records.DeadLetterFile) -> Bury:
-    """The name of a line's file is told if there are several."""
+def _burying(updates: Path, letters: records.DeadLetterFile, *, durable: bool) -> Bury:
+    """The name of a line's file is told if there are several, or may be: the next run on a state may read another."""
 
     def bury(letter: records.DeadLetter, place: Position) -> None:
-        letters.add(letter, **({"file": _file(updates, place)} if updates.is_dir() else {}))
+        named = updates != STDIN and (durable or updates.is_dir())
+        letters.add(letter, **({"file": _file(updates, place)} if named else {}))
 
     return bury
 

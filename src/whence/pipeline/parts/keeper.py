@@ -11,6 +11,7 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from functools import reduce
 from pathlib import Path
 from threading import Event, RLock, Thread
@@ -230,8 +231,10 @@ class PartedKeeper:
         return {**self._stats, "epochs": self.epoch, "bytes": dict(self._bytes)}
 
     def close(self, *, delivered: bool = True) -> None:
-        """After the last epoch. Sinks that have all of it need not be given the end of it again."""
-        with self.lock:
+        """After the last epoch. Sinks that have all of it need not be given the end of it again; all of them are closed."""
+        with self.lock, ExitStack() as last:
+            for sink in self._sinks:
+                last.callback(sink.close)
             self._closing.set()
             if delivered:
                 self._publish()

@@ -13,6 +13,7 @@ from whence.io.updates import format_changes, reported_writing
 from whence.lang.program import Program
 from whence.pipeline.files import StateError
 from whence.pipeline.folder import output_names
+from whence.pipeline.sinks import Sink
 
 _PORTION = 1 << 16
 
@@ -28,7 +29,7 @@ class JsonLines:
         return format_changes(epoch, changes.deleted, changes.inserted, self._outputs, self._types)
 
 
-class JsonLinesSink(JsonLines):
+class JsonLinesSink(JsonLines, Sink):
     """Appends to a file. Lines of the same epoch or of later ones, which a crash may have left there, are taken out."""
 
     def __init__(self, path: str | Path, program: Program) -> None:

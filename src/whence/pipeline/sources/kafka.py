@@ -11,10 +11,14 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
+
+from whence.pipeline.extras import extra
+
+with extra("kafka"):
+    from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 SECONDS_TO_ANSWER = 30.0
 FETCHED_AT_ONCE = 1000

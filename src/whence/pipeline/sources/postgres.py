@@ -12,13 +12,17 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import psycopg
-from psycopg import sql
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
+from whence.pipeline.extras import extra
+from whence.pipeline.postgres import Connection, connect, identifier
 from whence.pipeline.sources.capture import TableName
+
+with extra("postgres"):
+    import psycopg
+    from psycopg import sql
 
 FETCHED_AT_ONCE = 10_000
 
@@ -109,7 +113,7 @@ def _positive(text: str | None) -> int | None:
 
 def _columns(options: _Options) -> dict[str, str]:
     """The columns of the table, in order, with their types."""
-    with psycopg.connect(options.url) as connection:
+    with connect(options.url) as connection:
         columns: dict[str, str] = dict(connection.execute(_COLUMNS, (options.table.quoted,)).fetchall())
     if not columns:
         raise ValueError(f"there is no table {options.table} in the database")
@@ -132,7 +136,7 @@ class PostgresReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._target: int | None = None
 
     def initialOffset(self) -> dict[str, int]:
-        with psycopg.connect(self._options.url) as connection:
+        with connect(self._options.url) as connection:
             snapshot, forgotten = _captured(connection, self._options.table)
         if forgotten > snapshot:
             raise RuntimeError(
@@ -158,7 +162,7 @@ class PostgresReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:
         assert isinstance(partition, _Range)
-        with psycopg.connect(self._options.url) as connection:
+        with connect(self._options.url) as connection:
             # One snapshot for the check and the rows: nothing can be forgotten in between.
             connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
             kept_from = max(_captured(connection, self._options.table))
@@ -184,7 +188,7 @@ class PostgresReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._horizon.advance()
 
     def _cut(self, start: int, end: int, rows: int) -> int:
-        with psycopg.connect(self._options.url) as connection:
+        with connect(self._options.url) as connection:
             found = connection.execute(_NTH, (str(self._options.table), start, end, rows - 1)).fetchone()
         return int(found[0]) if found else end
 
@@ -200,7 +204,7 @@ class _Horizon:
 
     def __init__(self, options: _Options) -> None:
         self._options = options
-        self._connection = psycopg.connect(options.url, autocommit=True)
+        self._connection = connect(options.url, autocommit=True)
         # Numbers that were the newest, each with a transaction id above all that were running then.
         self._waiting: deque[tuple[int, int]] = deque()
         self._newest = 0
@@ -228,7 +232,7 @@ class _Horizon:
         except psycopg.OperationalError:
             if not self._connection.closed:
                 raise
-            self._connection = psycopg.connect(self._options.url, autocommit=True)
+            self._connection = connect(self._options.url, autocommit=True)
             found = self._connection.execute(query, parameters).fetchone()
         assert found is not None
         return int(found[0])
@@ -237,7 +241,7 @@ class _Horizon:
         self._connection.close()
 
 
-def _captured(connection: psycopg.Connection[tuple[Any, ...]], table: TableName) -> tuple[int, int]:
+def _captured(connection: Connection, table: TableName) -> tuple[int, int]:
     """The number before the first rows of the table, and the last number that was forgotten."""
     is_there = connection.execute("SELECT to_regclass('whence_capture.tables') IS NOT NULL").fetchone()
     found = None
@@ -255,7 +259,7 @@ def _changes_query(table: TableName, names: frozenset[str], schema: StructType) 
     return sql.SQL(
         "SELECT {columns} FROM whence_capture.changes AS change, jsonb_populate_record(NULL::{table}, change.row) AS held "
         "WHERE change.relation = %s AND change.seq > %s AND change.seq <= %s ORDER BY change.seq"
-    ).format(columns=sql.SQL(", ").join(columns), table=_identifier(table.schema, table.table))
+    ).format(columns=sql.SQL(", ").join(columns), table=identifier(table.schema, table.table))
 
 
 def _column(table: TableName, names: frozenset[str], name: str, kind: str) -> sql.Composable:
@@ -265,9 +269,4 @@ def _column(table: TableName, names: frozenset[str], name: str, kind: str) -> sq
         return sql.SQL(_OWN[name][0])
     if kind not in _CASTS:
         raise ValueError(f"column {name} cannot be read as {kind}, only as {', '.join(_CASTS)}")
-    return sql.SQL("held.{name}::{kind}").format(name=_identifier(name), kind=sql.SQL(_CASTS[kind]))
-
-
-def _identifier(*names: str) -> sql.Identifier:
-    """A name inside a query with parameters, where % begins one."""
-    return sql.Identifier(*(name.replace("%", "%%") for name in names))
+    return sql.SQL("held.{name}::{kind}").format(name=identifier(name), kind=sql.SQL(_CASTS[kind]))
