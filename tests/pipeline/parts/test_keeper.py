@@ -18,8 +18,7 @@ from whence.io.changes import Epoch
 from whence.lang.program import Program
 from whence.lang.types import Tuple
 from whence.limits import Limits, RunawayError
-from whence.pipeline.files import StateError
-from whence.pipeline.folder import StateWarning
+from whence.pipeline.files import StateError, StateWarning
 from whence.pipeline.keeper import Keeper
 from whence.pipeline.log import Entry
 from whence.pipeline.parts import worker

@@ -118,6 +118,7 @@ class PartedKeeper:
         if store.is_new:
             self._begin(facts)
         else:
+            store.refuse_lost_epochs()
             snapshot, last = store.manifest.snapshots[-1], store.last_commit()
             self.epoch, self.source = store.last_epoch, snapshot.source
             if last is not None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
 from whence.io.changes import Changes
+from whence.io.json_text import read_json
 from whence.io.updates import format_changes, reported_writing
 from whence.lang.program import Program
 from whence.pipeline.files import StateError
@@ -55,10 +55,13 @@ class JsonLinesSink(JsonLines, Sink):
 
     def _epoch(self, line: bytes) -> int:
         try:
-            epoch: int = json.loads(line)["epoch"]
-        except (ValueError, KeyError, TypeError):
+            record = read_json(line.decode())
+        except ValueError:
+            record = None
+        epoch = record.get("epoch") if isinstance(record, dict) else None
+        if not isinstance(epoch, int):
             hint = "name another file for the changes"
-            raise StateError([f"{self.path} holds something else than changes"], hints=[hint]) from None
+            raise StateError([f"{self.path} holds something else than changes"], hints=[hint])
         return epoch
 
 

@@ -1,14 +1,10 @@
 """A streaming source for Spark that reads the changes of a PostgreSQL table.
 
-An offset is the number of the last change read. Numbers are drawn in order but become visible when their transactions
-commit, in any order, so a reader must not pass a number that may still appear. The newest number is *settled* once every
-transaction that was running when it was seen has ended: only then does the offset move there, and what lies before it
-never changes again.
+An offset is the number of the last change read, as far as changes are settled (`captured.py`).
 """
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -17,8 +13,9 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 from pyspark.sql.types import StructType
 
 from whence.pipeline.extras import extra
-from whence.pipeline.postgres import Connection, connect, identifier
+from whence.pipeline.postgres import connect, identifier
 from whence.pipeline.sources.capture import TableName
+from whence.pipeline.sources.captured import Horizon, captured
 
 with extra("postgres"):
     import psycopg
@@ -132,12 +129,12 @@ class PostgresReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __init__(self, options: _Options, query: sql.Composed) -> None:
         self._options = options
         self._query = query
-        self._horizon: _Horizon | None = None
+        self._horizon: Horizon | None = None
         self._target: int | None = None
 
     def initialOffset(self) -> dict[str, int]:
         with connect(self._options.url) as connection:
-            snapshot, forgotten = _captured(connection, self._options.table)
+            snapshot, forgotten = captured(connection, self._options.table)
         if forgotten > snapshot:
             raise RuntimeError(
                 f"changes of {self._options.table} up to number {forgotten} were forgotten, so that a new query cannot tell "
@@ -165,7 +162,7 @@ class PostgresReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         with connect(self._options.url) as connection:
             # One snapshot for the check and the rows: nothing can be forgotten in between.
             connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
-            kept_from = max(_captured(connection, self._options.table))
+            kept_from = max(captured(connection, self._options.table))
             if partition.start < kept_from:
                 raise RuntimeError(
                     f"changes of {self._options.table} up to number {kept_from} are no longer there, and this query has read up "
@@ -184,7 +181,7 @@ class PostgresReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._target is not None:
             return self._target
         if self._horizon is None:
-            self._horizon = _Horizon(self._options)
+            self._horizon = Horizon(self._options.url, [self._options.table])
         return self._horizon.advance()
 
     def _cut(self, start: int, end: int, rows: int) -> int:
@@ -197,60 +194,6 @@ class PostgresReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 
 _NTH = "SELECT seq FROM whence_capture.changes WHERE relation = %s AND seq > %s AND seq <= %s ORDER BY seq OFFSET %s LIMIT 1"
-
-
-class _Horizon:
-    """How far the changes of a table are settled."""
-
-    def __init__(self, options: _Options) -> None:
-        self._options = options
-        self._connection = connect(options.url, autocommit=True)
-        # Numbers that were the newest, each with a transaction id above all that were running then.
-        self._waiting: deque[tuple[int, int]] = deque()
-        self._newest = 0
-        self._settled = 0
-
-    def advance(self) -> int:
-        newest = self._ask(
-            "SELECT coalesce(max(seq), 0) FROM whence_capture.changes WHERE relation = %s", str(self._options.table)
-        )
-        if newest > self._newest:
-            # A transaction gets its id before it draws a number; the id asked for here comes after all of those.
-            self._waiting.append((newest, self._ask("SELECT pg_current_xact_id()::text::bigint")))
-            self._newest = newest
-        oldest_running = (
-            self._ask("SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint") if self._waiting else 0
-        )
-        while self._waiting and self._waiting[0][1] < oldest_running:
-            self._settled = self._waiting.popleft()[0]
-        return self._settled
-
-    def _ask(self, query: str, *parameters: str) -> int:
-        """The one number that the query gives; once more on a new connection if the old one is gone."""
-        try:
-            found = self._connection.execute(query, parameters).fetchone()
-        except psycopg.OperationalError:
-            if not self._connection.closed:
-                raise
-            self._connection = connect(self._options.url, autocommit=True)
-            found = self._connection.execute(query, parameters).fetchone()
-        assert found is not None
-        return int(found[0])
-
-    def close(self) -> None:
-        self._connection.close()
-
-
-def _captured(connection: Connection, table: TableName) -> tuple[int, int]:
-    """The number before the first rows of the table, and the last number that was forgotten."""
-    is_there = connection.execute("SELECT to_regclass('whence_capture.tables') IS NOT NULL").fetchone()
-    found = None
-    if is_there == (True,):
-        query = "SELECT snapshot, forgotten FROM whence_capture.tables WHERE relation = %s"
-        found = connection.execute(query, (str(table),)).fetchone()
-    if found is None:
-        raise RuntimeError(f"{table} is not captured: whence capture {table} prints what to run in the database")
-    return found[0], found[1]
 
 
 def _changes_query(table: TableName, names: frozenset[str], schema: StructType) -> sql.Composed:
