@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from whence.lang.program import Relation
 from whence.lang.types import Tuple, Value
 
-
 _STALE = 1024
 
 

@@ -94,7 +94,7 @@ class _Expander:
         self._count(len(statements), init)
         if len(self.found) > problems:
             self.lost.add(init.name)
-        if self.endless:
+        if self.copies > MAX_COPIES:
             return []
         names = _Names.of(statements)
         return [_prefix_names(statement, names, f"{init.name}.") for statement in statements]
