@@ -10,11 +10,13 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 
 from whence.lang import tree
+from whence.lang.aggregates import AGGREGATES
 from whence.lang.declare import Declarations, Functor, annotated, suggest
 from whence.lang.describe import (
     Sides,
     Where,
     accepted,
+    aggregate_form,
     conversion,
     counted,
     describe,
@@ -25,6 +27,7 @@ from whence.lang.describe import (
     written,
 )
 from whence.lang.diagnostics import (
+    BadAggregate,
     Diagnostic,
     FunctionTerm,
     NotApplicable,
@@ -362,9 +365,13 @@ class RuleInference:
                 self._expect(arg, param, f"an argument of {call.name}", call.name)
             return functor.result
         signatures = SIGNATURES.get(call.name)
+        fitting = next((each for each in signatures or () if each.fits(len(call.args))), None)
+        if fitting is None and call.name in AGGREGATES and call.name not in self.program.declarations.branches:
+            problem, advice = "is an aggregate, and has its own body", aggregate_form(call.name)
+            self._refuse(call, BadAggregate(call.span, op=call.name, problem=problem, advice=advice))
+            return Slot()
         if signatures is None:
             return self._function_term(call)
-        fitting = next((each for each in signatures if each.fits(len(call.args))), None)
         if fitting is None:
             self._report_arity(call.span, call.name, signatures, len(call.args))
             for arg in call.args:
@@ -422,11 +429,14 @@ class RuleInference:
         if not advice:
             self.program.found.append(FunctionTerm(call.span, name=call.name))
             return self._branch(call, call.name, call.args)
-        self.program.found.append(UnknownFunctor(call.span, name=call.name, advice=advice))
+        self._refuse(call, UnknownFunctor(call.span, name=call.name, advice=advice))
+        return Slot()
+
+    def _refuse(self, call: tree.Call, problem: Diagnostic) -> None:
+        self.program.found.append(problem)
         self.untyping = True
         for arg in call.args:
             self._visit(arg)
-        return Slot()
 
     # -- errors
 

@@ -267,6 +267,23 @@ def reach_with_magic(name):
     }
 
 
+@case("recursion/takeuchi")
+def takeuchi(name):
+    domain = range(-2, 5)
+    known = {(x, y, z): z for x, y, z in itertools.product(domain, repeat=3) if x <= y}
+    while True:
+        more = {}
+        for x, y, z in itertools.product(range(-20, 20), repeat=3):
+            calls = ((x - 1, y, z), (y - 1, z, x), (z - 1, x, y))
+            if x > y and (x, y, z) not in known and all(call in known for call in calls):
+                last = tuple(known[call] for call in calls)
+                if last in known:
+                    more[x, y, z] = known[last]
+        if not more:
+            return {"tak": {(*args, result) for args, result in known.items()}}
+        known.update(more)
+
+
 def main(check):
     differences = 0
     for name, function in CASES.items():
