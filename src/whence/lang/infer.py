@@ -38,7 +38,7 @@ from whence.lang.diagnostics import (
     UntypedVariable,
     WrongArity,
 )
-from whence.lang.functors import NUMERIC, ORDERED, SIGNATURES, Signature
+from whence.lang.functors import NUMERIC, ORDERED, REPLACEABLE, SIGNATURES, Signature
 from whence.lang.normalize import FlatAggregate, FlatLiteral, FlatRange, FlatRule
 from whence.lang.program import Relation
 from whence.lang.tree import Span
@@ -55,10 +55,7 @@ from whence.lang.types import (
 from whence.lang.unify import Inferred, ListShape, Mismatch, NilShape, Slot, TermShape, TupleShape, Unifier
 
 # Functions that other languages have: never meant as function terms.
-_ELSEWHERE = frozenset(
-    "sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh log exp sqrt abs floor ceil round "
-    "recursive_iteration_cnt".split()
-)
+_ELSEWHERE = frozenset({"abs", "round", "log2", "log10", "pow", "atan2", "recursive_iteration_cnt"})
 
 
 @dataclass
@@ -400,9 +397,10 @@ class RuleInference:
 
     def _registered(self, call: tree.Call) -> Functor | None:
         declared = self.program.declarations.functors.get(call.name)
-        if declared is not None or (call.name in SIGNATURES and not call.registered):
-            return declared
         function = self.program.functions.get(call.name)
+        replaced = call.registered or (call.name in REPLACEABLE and function is not None)
+        if declared is not None or (call.name in SIGNATURES and not replaced):
+            return declared
         if function is None:
             return None
         functor = annotated(function)

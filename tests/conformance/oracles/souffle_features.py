@@ -284,6 +284,20 @@ def takeuchi(name):
         known.update(more)
 
 
+@case("arithmetic/functions_of_floats")
+def functions_of_floats(name):
+    names = "exp log sqrt floor ceil sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh".split()
+    functions = {each: getattr(math, each) for each in names} | {"^": lambda x: x**-1.0}
+    rows = set()
+    for each, function in functions.items():
+        for x in (-800.0, -2.5, -1.0, -0.5, 0.0, 0.25, 1.0, 2.0, 20.0, 800.0):
+            try:
+                rows.add((each, int(x * 4), math.floor(function(x) * 1000000)))
+            except (ArithmeticError, ValueError):
+                continue  # it has no value
+    return {"f": rows}
+
+
 def main(check):
     differences = 0
     for name, function in CASES.items():
