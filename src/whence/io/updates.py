@@ -17,16 +17,16 @@ from difflib import get_close_matches
 from io import BufferedIOBase, UnsupportedOperation
 from pathlib import Path
 from sys import float_info
-from typing import NamedTuple
 
+from whence.io.changes import Update
 from whence.io.errors import FactError
-from whence.io.json_rows import Json, fields_from_json, fields_to_json, shown
+from whence.io.json_rows import fields_from_json, fields_to_json, shown
+from whence.io.json_text import Json, read_json, write_json
 from whence.io.order import sort_rows
 from whence.lang.program import Program, Relation
 from whence.lang.transfers import Options
 from whence.lang.types import Tuple, Types
 
-_READABLE = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 POLL = 0.2
 IDLE = 1.0
 _PORTION = 1 << 16
@@ -34,13 +34,6 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _AS_LISTS = Options(
     name="", filename=None, json=True, delimiter="", headers=False, rfc4180=False, compress=False, objects=False, columns=None
 )  # fmt: skip
-
-
-class UpdateRecord(NamedTuple):
-    op: str
-    relation: str
-    tuple: Tuple
-    time: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +50,14 @@ class Tick:
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """A line that cannot be applied. Bytes of it that are no UTF-8 stand in `record` as `\\xNN`."""
+    """A line that cannot be applied. Bytes of it that are not UTF-8 stand in `record` as `\\xNN`."""
 
     line: int
     reason: str
     record: str
 
 
-Applicable = UpdateRecord | Commit | Tick
+Applicable = Update | Commit | Tick
 Record = Applicable | DeadLetter
 
 
@@ -90,7 +83,7 @@ def parse_record(line: bytes, number: int, schema: Schema) -> Record | None:
     >>> from whence.lang import load
     >>> schema = Schema.of(load(".decl link(x: symbol, y: symbol) .input link .output link"))
     >>> parse_record(b'{"op": "+", "relation": "link", "tuple": ["a", "b"]}', 1, schema)
-    UpdateRecord(op='+', relation='link', tuple=('a', 'b'), time=None)
+    Update(op='+', relation='link', tuple=('a', 'b'), time=None)
     >>> parse_record(b'{"tick": "noon"}', 2, schema).reason
     'tick: "noon" is not a finite number'
     """
@@ -105,29 +98,13 @@ def parse_record(line: bytes, number: int, schema: Schema) -> Record | None:
         return DeadLetter(number, str(error), line.decode(errors="backslashreplace"))
 
 
-def parse_records(
-    lines: Iterable[bytes | None], schema: Schema, bury: Callable[[DeadLetter], None]
-) -> Iterator[Applicable | None]:
-    """What is to be applied, and None where the lines pause; `bury` gets the rest."""
-    number = 0
-    for line in lines:
-        number += line is not None
-        record = None if line is None else parse_record(line, number, schema)
-        if isinstance(record, DeadLetter):
-            bury(record)
-        elif line is None or record is not None:
-            yield record
-
-
 def _object(line: bytes) -> dict[str, Json]:
     try:
-        value: Json = json.loads(line.decode())
+        value = read_json(line.decode())
     except UnicodeDecodeError as error:
         raise ValueError(f"byte 0x{line[error.start]:02x} at offset {error.start} is not UTF-8") from None
     except json.JSONDecodeError as error:
         raise ValueError(f"this is not JSON: {error.msg} at character {error.colno}") from None
-    except RecursionError:
-        raise ValueError("the values are nested too deeply") from None
     except ValueError:
         # Python converts only so many digits.
         raise ValueError("a number has too many digits") from None
@@ -151,7 +128,7 @@ def _record(found: dict[str, Json], schema: Schema) -> Applicable:
         raise ValueError(f'op: {shown(op)} is neither "+" nor "-"')
     relation = _relation(found["relation"], schema)
     when = None if found.get("time") is None else _time(found, "time")
-    return UpdateRecord(op, relation.name, _tuple(found["tuple"], relation, schema.types), when)
+    return Update(op, relation.name, _tuple(found["tuple"], relation, schema.types), when)
 
 
 def _time(found: dict[str, Json], name: str) -> float:
@@ -187,7 +164,7 @@ def read_lines(
     """The lines of a stream as they come, until it ends or `stopped` says so.
 
     To `follow` is to wait for more where a file ends; None then says that nothing has come for a while. What is written
-    of a line that has not ended is no line yet.
+    of a line that has not ended is not a line yet.
     """
     rest = b""
     last = time.monotonic()
@@ -304,7 +281,7 @@ def reported_writing(path: Path) -> Iterator[None]:
 
 def _line(record: dict[str, Json]) -> bytes:
     try:
-        return f"{_READABLE.encode(record)}\n".encode()
+        return f"{write_json(record)}\n".encode()
     except UnicodeEncodeError:
         # Half of a surrogate pair has no UTF-8 form, but it has an escape.
-        return f"{json.dumps(record, allow_nan=False)}\n".encode()
+        return f"{write_json(record, ascii_only=True)}\n".encode()

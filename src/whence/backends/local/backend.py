@@ -26,6 +26,7 @@ from whence.lang.functors import solutions_of_range
 from whence.lang.program import Program
 from whence.lang.sizes import TooLarge
 from whence.lang.types import FLOAT, NUMBER, UNSIGNED, Kind, ListKind, Tuple, Value
+from whence.limits import RunawayError
 from whence.plan.extract_aggregates import AggregateSpec
 from whence.plan.steps import (
     Build,
@@ -42,7 +43,7 @@ from whence.plan.steps import (
     Step,
     TakeApart,
 )
-from whence.reference import EvaluationWarning, RunawayError
+from whence.reference import EvaluationWarning
 
 # Changed rows are taken through a plan in portions whose intermediate results stay in the cache.
 PORTION = 1 << 14

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from whence.backends.local.arrays import Lines
 from whence.backends.local.cells import ITEM, NIL, NO_ITEM, RECORD, SATURATED, Cells
+from whence.lang.deep import compound
 from whence.lang.fit import fits
 from whence.lang.types import (
     FLOAT,
@@ -241,7 +242,7 @@ class Dictionary:
             items = column(opened.lines[:, 0], opened.kind.element)
             ends = np.cumsum(opened.lengths).tolist()
             for word, end, length in zip(opened.words.tolist(), ends, opened.lengths.tolist(), strict=True):
-                yield word, tuple(items[end - length : end])
+                yield word, compound(items[end - length : end])
             return
         cells = self.cells_of(opened.kind)
         for tag, kinds in enumerate(cells.parts):
@@ -251,9 +252,9 @@ class Dictionary:
             rows: list[Tuple] = list(zip(*columns, strict=True)) if columns else [()] * len(words)
             for word, row in zip(words, rows, strict=True):
                 if isinstance(opened.kind, AdtKind):
-                    yield word, Variant(cells.names[tag], row)
+                    yield word, Variant(cells.names[tag], compound(row))
                 else:
-                    yield word, None if tag == NIL else row
+                    yield word, None if tag == NIL else compound(row)
 
     # -- making and opening cells by columns of words
 
