@@ -9,6 +9,7 @@ from numbers import Real
 
 from whence.atomic import AtomicTables
 from whence.engine.stats import Stats
+from whence.engine.stratum import Ranking
 from whence.engine.windows import Windows
 from whence.io.changes import Changes, Update
 from whence.lang.fit import check_rows
@@ -19,7 +20,7 @@ from whence.limits import Limits
 from whence.prepared import STRATEGIES, Prepared, prepare
 from whence.reader import Reader, SessionStats, Work, work_of
 
-__all__ = ["STRATEGIES", "Session", "SessionStats", "Work", "evaluate", "lasting"]
+__all__ = ["STRATEGIES", "Ranking", "Session", "SessionStats", "Work", "evaluate", "lasting"]
 
 
 class Session(Reader):

@@ -80,7 +80,9 @@ def check_formulas(session: Session, stratum: AbsorptionStratum) -> None:  # typ
         assert len(of) == len(set(session._atomic._backend.decode(name, session._atomic._backend.table(name).ids())))
         for value in of.values():
             for relation, row, absent in stratum.diagrams.support(value):
-                there = row in set(session._atomic._backend.decode(relation, session._atomic._backend.table(relation).ids()))
+                there = row in set(
+                    session._atomic._backend.decode(relation, session._atomic._backend.table(relation).ids())
+                )
                 assert there != absent
 
 
@@ -156,7 +158,11 @@ def test_4_the_engine_orders_links_depth_first() -> None:
     session = Session(load(REACHABLE), strategy="absorption")
     session.apply(links)
     stratum = stratum_of(session, "reachable")
-    (row,) = session._atomic._backend.table("reachable").find(session._atomic._backend.encode("reachable", [("A", "F")])).tolist()
+    (row,) = (
+        session._atomic._backend.table("reachable")
+        .find(session._atomic._backend.encode("reachable", [("A", "F")]))
+        .tolist()
+    )
     assert stratum.diagrams.size(stratum.formulas["reachable"][row]) == 9
 
 
