@@ -13,13 +13,14 @@ import numpy as np
 
 from whence.backends.local import cascade, machine, parallel
 from whence.backends.local.arrays import Ids, Lines, distinct, without
-from whence.backends.local.assemble import BUFFER, Assembled, NotOnWords, Scratch, assemble
+from whence.backends.local.assemble import BUFFER, Assembled, NotOnWords, assemble
 from whence.backends.local.batch import UNRANKED, Batch, TracedBatch
 from whence.backends.local.cells import ITEM, NO_ITEM, RECORD
 from whence.backends.local.functors import apply_function, apply_functor, compare
 from whence.backends.local.groups import LocalGroups
+from whence.backends.local.shared import Shared
 from whence.backends.local.table import Table
-from whence.backends.local.words import Dictionary, Words
+from whence.backends.local.words import Words
 from whence.engine.protocol import ADDED, BATCH, EXTERNAL, GONE, HIDDEN, QUEUED, SUSPENDED, Forbid, Spread, Trace
 from whence.lang.calls import FunctionError, checked_call
 from whence.lang.functors import solutions_of_range
@@ -63,19 +64,21 @@ class _Cascade(NamedTuple):
 
 
 class LocalBackend:
-    """Tables in memory for the relations of one program."""
+    """Tables in memory for the relations of one program. `shared` is what it has in common with others."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, shared: Shared | None = None) -> None:
         self.kinds: dict[str, list[Kind]] = {}
         self.tables: dict[str, Table] = {}
-        self.dictionary = Dictionary()
+        self.shared = shared or Shared()
+        self.dictionary = self.shared.dictionary
         self.dictionary.holders.add(self)
         self.constants: set[tuple[Kind, int]] = set()  # the words of those in instructions
+        # Rows of an epoch under way, which may have to be taken back.
+        self.pinned: Sequence[Mapping[str, Lines]] = ()
         # Called now and then, to stop what takes too long.
         self.on_work: Callable[[], None] = lambda: None
         self.assembled: dict[tuple[int, int], Assembled | None] = {}
         self.cascades: dict[tuple[int, ...], _Cascade | None] = {}
-        self.buffers = (Scratch(), Scratch())
         self.enumerated = 0
         self.warned: set[tuple[str, str]] = set()
         self.extend(program)
@@ -164,16 +167,14 @@ class LocalBackend:
         for kind, word in self.constants:
             yield kind, np.array([word], dtype=np.int64)
         for name, kinds in self.kinds.items():
+            for pinned in self.pinned:
+                if name in pinned:
+                    yield from ((kind, pinned[name][:, at]) for at, kind in enumerate(kinds) if kind not in _NUMBERS)
             table = self.tables[name]
             ids = table.ids()
             for at, kind in enumerate(kinds):
                 if kind not in _NUMBERS:
                     yield kind, table.column(ids, at)
-
-    def reclaim(self) -> None:
-        """Gives up the words of values that no row holds any more, if there are many. Between epochs only."""
-        if self.dictionary.is_outgrown:
-            self.dictionary.reclaim()
 
     def _constant(self, constant: Constant) -> int:
         word = self.dictionary.encode(constant.value, constant.kind)
@@ -183,9 +184,8 @@ class LocalBackend:
 
     def scratch(self) -> LocalBackend:
         """Empty tables for the same program, in which values are the same words."""
-        other = LocalBackend(self.program)
-        other.dictionary, other.warned, other.on_work = self.dictionary, self.warned, self.on_work
-        other.dictionary.holders.add(other)
+        other = LocalBackend(self.program, self.shared)
+        other.warned, other.on_work = self.warned, self.on_work
         return other
 
     def rows(self, relation: str, *, having: int = 0, without: int = 0) -> Lines:
@@ -353,7 +353,7 @@ class LocalBackend:
                     self.tables,
                     self._constant,
                     self.dictionary.cells_of,
-                    self.buffers[thread],
+                    self.shared.buffers[thread],
                 )
             except NotOnWords:
                 self.assembled[key] = None
