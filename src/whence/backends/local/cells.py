@@ -152,6 +152,43 @@ def read_lists(address: int, lists: Any, items: Any) -> None:
             end += 1
 
 
+# What a part of a constructor is, for those who mark: a number, a symbol, or from here on a cell of the kind with this number.
+A_NUMBER, A_SYMBOL, A_CELL = range(3)
+
+
+@kernel("words int lines lines words")
+def mark_cells(words: Any, kind: int, kinds: Any, parts: Any, symbols: Any) -> None:
+    """Marks cells of one kind and all that is inside them.
+
+    A line of `kinds` is the address of a kind's cells, that of its marks, and where its constructors begin in `parts`.
+    """
+    size = 1024
+    stack = np.empty((size, 2), dtype=np.int64)
+    for at in range(len(words)):
+        stack[0, 0], stack[0, 1], top = kind, words[at], 1
+        while top:
+            top -= 1
+            of, row = stack[top, 0], stack[top, 1]
+            marks = halves_at(kinds[of, 1])
+            if marks[row]:
+                continue
+            marks[row] = 1
+            table = words_at(kinds[of, 0])
+            lines, base = halves_at(table[LINES]), row * table[WIDTH]
+            constructor = kinds[of, 2] + word_at(lines, base, 0, 2)
+            if top + parts.shape[1] > size:
+                larger = np.empty((2 * size + parts.shape[1], 2), dtype=np.int64)
+                larger[:top] = stack[:top]
+                stack, size = larger, len(larger)
+            for column in range(1, table[COLUMNS]):
+                part = parts[constructor, column]
+                if part == A_SYMBOL:
+                    symbols[word_at(lines, base, column, 2)] = 1
+                elif part >= A_CELL:
+                    stack[top, 0], stack[top, 1] = part - A_CELL, word_at(lines, base, column, 2)
+                    top += 1
+
+
 class Cells:
     """The values of one kind."""
 
@@ -291,11 +328,11 @@ class Cells:
 
     # -- forgetting
 
-    def keep(self, marked: NDArray[np.bool_]) -> None:
+    def keep(self, marks: Ids) -> None:
         """Gives up the cells that are not marked."""
-        used, handle = int(self.rows.handle[USED]), self.rows.handle
+        used, handle = self.used, self.rows.handle
         flags = self.rows.lines[:used, -FLAGS]
-        given_up = np.flatnonzero(~marked[:used] & (flags & FREE == 0)).astype(np.int32)
+        given_up = np.flatnonzero((marks == 0) & (flags & FREE == 0)).astype(np.int32)
         if not len(given_up):
             return
         self.rows.lines[given_up, -FLAGS] |= FREE

@@ -16,8 +16,9 @@ from weakref import WeakSet
 import numpy as np
 from numpy.typing import NDArray
 
-from whence.backends.local.arrays import Lines
-from whence.backends.local.cells import ITEM, NIL, NO_ITEM, RECORD, SATURATED, Cells
+from whence.backends.local.arrays import Ids, Lines
+from whence.backends.local.cells import A_CELL, A_SYMBOL, ITEM, NIL, NO_ITEM, RECORD, SATURATED, Cells, mark_cells
+from whence.backends.local.memory import address_of
 from whence.lang.deep import compound
 from whence.lang.fit import fits
 from whence.lang.types import (
@@ -36,7 +37,6 @@ from whence.lang.types import (
 )
 
 Words = NDArray[np.int64]
-Marks = NDArray[np.bool_]
 
 # Looking which words rows hold takes a look at every row: so many words must have come since, and this share of the rows.
 FEWEST, SHARE = 1 << 12, 8
@@ -285,47 +285,20 @@ class Dictionary:
 
     def reclaim(self) -> None:
         """Gives up what no holder holds. To be called between epochs."""
-        held = 0
-        texts: Marks = np.zeros(len(self.values), dtype=np.bool_)
-        marks: dict[Kind, Marks] = {kind: np.zeros(cells.used, dtype=np.bool_) for kind, cells in self.cells.items()}
-        level: dict[Kind, list[Words]] = {}
+        marker, held = _Marker(self), 0
         for holder in self.holders:
             for kind, words in holder.held_words():
                 held += len(words)
-                if kind == SYMBOL:
-                    texts[words] = True
-                else:
-                    level.setdefault(kind, []).append(words)
-        while level:
-            below: dict[Kind, list[Words]] = {}
-            for kind, found in level.items():
-                for words in found:
-                    self._mark(kind, words, marks[kind], texts, below)
-            level = below
+                marker.mark(kind, words)
         for kind, cells in self.cells.items():
-            cells.keep(marks[kind])
-        for number in np.flatnonzero(~texts).tolist():
+            cells.keep(marker.marks[kind])
+        for number in np.flatnonzero(marker.symbols == 0).tolist():
             text = self.values[number]
             if text is not None:
                 del self.numbers[text]
                 self.values[number] = None
                 self.free.append(number)
         self._limit = len(self) + max(len(self), held // SHARE, FEWEST)
-
-    def _mark(self, kind: Kind, words: Words, marks: Marks, texts: Marks, below: dict[Kind, list[Words]]) -> None:
-        new = np.unique(words[~marks[words]])
-        if not len(new):
-            return
-        marks[new] = True
-        cells = self.cells[kind]
-        lines = cells.open(new)
-        for tag, kinds in enumerate(cells.parts):
-            own = lines[lines[:, 0] == tag]
-            for at, each in enumerate(kinds, 1):
-                if each == SYMBOL:
-                    texts[own[:, at]] = True
-                elif not isinstance(each, Primitive):
-                    below.setdefault(each, []).append(own[:, at])
 
     @property
     def nbytes(self) -> int:
@@ -335,6 +308,39 @@ class Dictionary:
 
 
 _NUMBERS = (NUMBER, UNSIGNED, FLOAT)
+
+
+class _Marker:
+    """Which symbols and cells are held, by somebody or inside others."""
+
+    def __init__(self, dictionary: Dictionary) -> None:
+        self.symbols = np.zeros(len(dictionary.values), dtype=np.int64)
+        self.marks: dict[Kind, Ids] = {
+            kind: np.zeros(cells.used, dtype=np.int32) for kind, cells in dictionary.cells.items()
+        }
+        self.numbers = {kind: number for number, kind in enumerate(self.marks)}
+        listed = [(cells, parts) for cells in dictionary.cells.values() for parts in cells.parts]
+        self.parts = np.zeros((len(listed), 1 + max((len(parts) for _, parts in listed), default=0)), dtype=np.int64)
+        for at, (_, parts) in enumerate(listed):
+            for column, kind in enumerate(parts, 1):
+                if kind == SYMBOL:
+                    self.parts[at, column] = A_SYMBOL
+                elif kind in self.numbers:  # of other kinds there are no cells
+                    self.parts[at, column] = A_CELL + self.numbers[kind]
+        begins = np.cumsum([0, *(len(cells.parts) for cells in dictionary.cells.values())]).tolist()
+        self.kinds = np.array(
+            [
+                (cells.address, address_of(marks), begin)
+                for cells, marks, begin in zip(dictionary.cells.values(), self.marks.values(), begins[:-1], strict=True)
+            ],
+            dtype=np.int64,
+        ).reshape(-1, 3)
+
+    def mark(self, kind: Kind, words: Words) -> None:
+        if kind == SYMBOL:
+            self.symbols[words] = 1
+        elif len(words):
+            mark_cells(np.ascontiguousarray(words), self.numbers[kind], self.kinds, self.parts, self.symbols)
 
 
 class _Part:
