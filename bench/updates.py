@@ -19,7 +19,7 @@ from measure import Report, median_seconds, milliseconds, percentile, plot_bars
 from peers import DuckDB
 
 from whence import Session, Update, load
-from whence.network.topology import transit_stub
+from whence.topology.transit import transit_stub
 
 RECOMPUTED = 20
 REACHABILITY = """.decl link(x:symbol, y:symbol) .input link

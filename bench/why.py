@@ -28,12 +28,12 @@ from whence.backends.local.backend import LocalBackend
 from whence.engine.absorption import AbsorptionStratum
 from whence.engine.guard import Guard
 from whence.engine.maintain import Maintainer
+from whence.limits import Limits
 from whence.plan import Plan, compile_plan
 from whence.plan.steps import Check, DeltaPlan, Join, Step
 from whence.provenance import Fact, probabilities
 from whence.provenance.derive import Deriver
 from whence.provenance.proofs import smallest_proof
-from whence.reference import Limits
 
 CLOSURE = """
 .decl link(x:number, y:number)

@@ -18,10 +18,10 @@ from rich.console import Console
 
 from whence import Changes, load_file
 from whence.backends.spark.session import running_spark
-from whence.network import Epoch, fail_and_repair, transit_stub
 from whence.pipeline.keeper import EpochReport
 from whence.pipeline.sinks import CallbackSink
 from whence.spark import maintain
+from whence.topology import LinkChanges, fail_and_repair, transit_stub
 
 HERE = Path(__file__).parent
 LINK = "op string, src string, dst string, ms bigint, mbps bigint"
@@ -30,7 +30,7 @@ LINK = "op string, src string, dst string, ms bigint, mbps bigint"
 def main() -> None:
     options = _options()
     network = transit_stub(seed=options.seed)
-    stream = [Epoch((), network.links), *fail_and_repair(network.links, seed=options.seed, epochs=options.epochs)]
+    stream = [LinkChanges((), network.links), *fail_and_repair(network.links, seed=options.seed, epochs=options.epochs)]
     report = Report(Console(highlight=False), network)
     report.print_network(options.seed)
 
@@ -60,7 +60,7 @@ def main() -> None:
     report.draw_worst(options.out)
 
 
-def write_updates(stream: list[Epoch], folder: Path) -> None:
+def write_updates(stream: list[LinkChanges], folder: Path) -> None:
     """A file for each epoch. Spark takes files in the order of their times, so each is a second younger than the one before."""
     folder.mkdir(parents=True)
     for number, epoch in enumerate(stream):

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from whence import Changes
-from whence.network import Epoch, Link, TransitStub, draw
+from whence.topology import Link, LinkChanges, TransitStub, draw
 
 Pair = tuple[str, str]
 
@@ -48,7 +48,7 @@ class Outcome:
     """An epoch of the stream, and what it changed."""
 
     number: int
-    happened: Epoch
+    happened: LinkChanges
     changes: Changes
     ms: float
 

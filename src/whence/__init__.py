@@ -5,15 +5,17 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from whence.io.changes import Changes, Update
     from whence.lang import Program, ProgramError, load, load_file
     from whence.lang.types import Variant
-    from whence.session import Changes, Session, Update
+    from whence.session import Session
 
 __version__ = version("whence")
 __all__ = ["Changes", "Program", "ProgramError", "Session", "Update", "Variant", "__version__", "load", "load_file"]
 _HOMES = {
-    **dict.fromkeys(("Changes", "Session", "Update"), "whence.session"),
+    **dict.fromkeys(("Changes", "Update"), "whence.io.changes"),
     **dict.fromkeys(("Program", "ProgramError", "load", "load_file"), "whence.lang"),
+    "Session": "whence.session",
     "Variant": "whence.lang.types",
 }
 

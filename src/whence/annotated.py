@@ -13,8 +13,8 @@ from whence.engine.guard import Guard
 from whence.engine.maintain import Maintainer
 from whence.lang.program import Program
 from whence.lang.types import Tuple
+from whence.limits import Limits
 from whence.plan import compile_plan
-from whence.reference import Limits
 from whence.reference.annotated import Annotate, base_facts, check_annotatable, without_base
 from whence.semiring import Semiring
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sized
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from enum import Enum
 from math import isfinite
 from numbers import Real
@@ -19,13 +19,14 @@ from whence.engine.revise import revise
 from whence.engine.stats import Stats
 from whence.engine.support import Delta, SupportStratum
 from whence.engine.windows import Windows
+from whence.io.changes import Changes, Update
 from whence.lang.fit import check_rows
 from whence.lang.program import Program, Relation
 from whence.lang.revise import add_rules, drop_rule
 from whence.lang.types import Tuple
+from whence.limits import Limits
 from whence.plan import Plan, compile_counting, compile_plan, compile_recomputation
 from whence.plan.record import Recording, record_derivations, refuse_unrecordable
-from whence.reference import Limits
 from whence.view import View
 
 if TYPE_CHECKING:
@@ -50,15 +51,6 @@ STRATEGIES: Mapping[str, Strategy] = {
 _Rows = dict[str, list[Tuple]]
 
 
-class Update(NamedTuple):
-    """`+` puts a tuple into a base relation, `-` takes it out. `time` is when, for windows and lifetimes."""
-
-    op: str
-    relation: str
-    tuple: Tuple
-    time: float | None = None
-
-
 class Ranking(Enum):
     """NONE: there are no ranks. WELL_FOUNDED: each row has a derivation from rows of its stratum that rank lower. EXACT: ranks
     are also the rounds in which a fresh evaluation makes the rows, so that no derivation is shorter.
@@ -67,24 +59,6 @@ class Ranking(Enum):
     NONE = 0
     WELL_FOUNDED = 1
     EXACT = 2
-
-
-@dataclass(frozen=True)
-class Changes:
-    """The net changes of one epoch, by relation, and how many updates changed nothing."""
-
-    inserted: Mapping[str, list[Tuple]] = field(default_factory=dict)
-    deleted: Mapping[str, list[Tuple]] = field(default_factory=dict)
-    ignored: int = 0
-
-    def __iter__(self) -> Iterator[Update]:
-        for name, rows in self.deleted.items():
-            yield from (Update("-", name, row) for row in rows)
-        for name, rows in self.inserted.items():
-            yield from (Update("+", name, row) for row in rows)
-
-    def __len__(self) -> int:
-        return sum(len(rows) for side in (self.inserted, self.deleted) for rows in side.values())
 
 
 class Work(TypedDict):

@@ -10,7 +10,7 @@ from typer.testing import CliRunner, Result
 
 from whence import Update, load
 from whence.cli import app
-from whence.pipeline.epochs import Epoch
+from whence.io.changes import Epoch
 from whence.pipeline.keeper import Keeper
 from whence.pipeline.store import Store
 

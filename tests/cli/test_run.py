@@ -13,7 +13,7 @@ from typing import IO
 import pytest
 from click.testing import Result
 
-from whence import reference
+from whence import Update, reference
 from whence.io import updates as records
 from whence.lang import load_file
 from whence.lang.types import Tuple
@@ -484,7 +484,7 @@ def test_the_example_gives_its_expected_changes(whence: Whence) -> None:
     schema = records.Schema.of(load_file(program))
     for line in (EXAMPLE / "updates.jsonl").read_bytes().splitlines():
         record = records.parse_record(line, 1, schema)
-        if isinstance(record, records.UpdateRecord):
+        if isinstance(record, Update):
             (links.add if record.op == "+" else links.discard)(record.tuple)
     views = reference.evaluate(load_file(program), {"link": links})
     assert total(written["changes.jsonl"].splitlines()) == {name: views[name] for name in ("reach", "hops")}

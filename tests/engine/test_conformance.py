@@ -13,7 +13,8 @@ from whence import Session, Update, load_file
 from whence.cli.functions import load_functions
 from whence.io import read_relation
 from whence.lang.types import Tuple
-from whence.reference import Limits, RunawayError, evaluate
+from whence.limits import Limits, RunawayError
+from whence.reference import evaluate
 
 LIMITS = Limits(max_rounds=400)
 PARTS = 4

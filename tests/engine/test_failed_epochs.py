@@ -10,7 +10,8 @@ import pytest
 from whence import ProgramError, Session, Update, Variant, load
 from whence.lang.calls import FunctionError
 from whence.lang.types import Tuple
-from whence.reference import EvaluationWarning, Limits, RunawayError, evaluate
+from whence.limits import Limits, RunawayError
+from whence.reference import EvaluationWarning, evaluate
 from whence.session import STRATEGIES
 
 RECURSIVE = [strategy for strategy in STRATEGIES if strategy != "counting"]

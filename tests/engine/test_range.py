@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from whence import Session, Update, load
-from whence.reference import Limits, RunawayError, evaluate
+from whence.limits import Limits, RunawayError
+from whence.reference import evaluate
 
 TEXT = """
 .decl span(from:number, to:number)

@@ -16,7 +16,8 @@ from whence.backends.local.backend import LocalBackend
 from whence.engine import dred
 from whence.engine.protocol import SUSPENDED
 from whence.lang.types import Tuple
-from whence.reference import Limits, RunawayError, evaluate
+from whence.limits import Limits, RunawayError
+from whence.reference import evaluate
 from whence.semiring.bdd import Diagrams
 from whence.semiring.depth_first import DepthFirstOrder
 
@@ -38,9 +39,9 @@ def words(text: str) -> set[Tuple]:
 def test_3_delete_and_rederive_takes_all_away_and_puts_all_back(monkeypatch: pytest.MonkeyPatch) -> None:
     deleted: list[set[Tuple]] = []
     present: list[set[Tuple]] = []
-    note_lost = dred._Epoch._note_lost
+    note_lost = dred._DredEpoch._note_lost
 
-    def noting(self: dred._Epoch, name: str, ids: Sequence[int]) -> None:  # type: ignore[type-arg]
+    def noting(self: dred._DredEpoch, name: str, ids: Sequence[int]) -> None:  # type: ignore[type-arg]
         if name == "reachable" and len(ids):
             deleted.append(set(self.backend.decode(name, ids)))  # type: ignore[attr-defined]
         note_lost(self, name, ids)
@@ -54,7 +55,7 @@ def test_3_delete_and_rederive_takes_all_away_and_puts_all_back(monkeypatch: pyt
 
     session.apply([Update("+", "link", link) for link in words("AB BC CA CB")])
     present.clear()
-    monkeypatch.setattr(dred._Epoch, "_note_lost", noting)
+    monkeypatch.setattr(dred._DredEpoch, "_note_lost", noting)
     monkeypatch.setattr(LocalBackend, "spread_loss", lambda *_, **__: None)  # batch by batch, to see each
     changes = session.apply([Update("-", "link", ("C", "B"))])
     # Steps 0 to 4: (C,B) by itself, then what began at C, at B, and at A.

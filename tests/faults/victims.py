@@ -16,10 +16,11 @@ from typing import Any
 
 from whence import load_file
 from whence.cli import app
+from whence.io.changes import Epoch, Position
 from whence.io.updates import Schema
 from whence.lang.program import Program
 from whence.pipeline import spool
-from whence.pipeline.epochs import Epoch, EpochCutter, Position
+from whence.pipeline.epochs import EpochCutter
 from whence.pipeline.files import PARTIAL
 from whence.pipeline.keeper import Keeper
 from whence.pipeline.lines import Lines

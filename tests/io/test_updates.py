@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from whence.io import FactError, updates
+from whence.io.changes import Update
 from whence.io.updates import (
     Commit,
     DeadLetter,
@@ -16,10 +17,8 @@ from whence.io.updates import (
     Record,
     Schema,
     Tick,
-    UpdateRecord,
     format_changes,
     parse_record,
-    parse_records,
     read_lines,
     reported_writing,
 )
@@ -57,17 +56,17 @@ def parsed(line: str | bytes, number: int = 7) -> Record | None:
     [
         (
             '{"op": "+", "relation": "link", "tuple": ["a", "b"], "time": 12.5}',
-            UpdateRecord("+", "link", ("a", "b"), 12.5),
+            Update("+", "link", ("a", "b"), 12.5),
         ),
-        ('{"op": "-", "relation": "link", "tuple": {"dst": "b", "src": "a"}}', UpdateRecord("-", "link", ("a", "b"))),
-        ('{"op": "+", "relation": "link", "tuple": ["a", "b"], "time": null}', UpdateRecord("+", "link", ("a", "b"))),
-        ('{"op": "+", "relation": "link", "tuple": ["a", "b"], "time": -3}', UpdateRecord("+", "link", ("a", "b"), -3)),
+        ('{"op": "-", "relation": "link", "tuple": {"dst": "b", "src": "a"}}', Update("-", "link", ("a", "b"))),
+        ('{"op": "+", "relation": "link", "tuple": ["a", "b"], "time": null}', Update("+", "link", ("a", "b"))),
+        ('{"op": "+", "relation": "link", "tuple": ["a", "b"], "time": -3}', Update("+", "link", ("a", "b"), -3)),
         (
             '{"op": "+", "relation": "odd", "tuple": [-1, 18446744073709551615, [2, "s"], "$Name(n)"]}',
-            UpdateRecord("+", "odd", (-1, 2**64 - 1, (2, "s"), Variant("Name", ("n",)))),
+            Update("+", "odd", (-1, 2**64 - 1, (2, "s"), Variant("Name", ("n",)))),
         ),
-        ('{"op": "+", "relation": "cost", "tuple": ["é", 1]}', UpdateRecord("+", "cost", ("é", 1.0))),
-        ('{"op": "+", "relation": "up", "tuple": []}', UpdateRecord("+", "up", ())),
+        ('{"op": "+", "relation": "cost", "tuple": ["é", 1]}', Update("+", "cost", ("é", 1.0))),
+        ('{"op": "+", "relation": "up", "tuple": []}', Update("+", "up", ())),
         ('{"commit": true}', Commit()),
         ('{"commit": true}\r\n', Commit()),
         ('{"tick": 7}', Tick(7.0)),
@@ -79,7 +78,7 @@ def test_a_line_is_an_update_a_commit_or_a_tick(line: str, record: Record) -> No
 
 def test_attributes_without_a_meaning_are_ignored_so_that_changes_read_as_updates() -> None:
     change = '{"epoch": 3, "op": "-", "relation": "link", "tuple": ["a", "c"]}'
-    assert parsed(change) == UpdateRecord("-", "link", ("a", "c"))
+    assert parsed(change) == Update("-", "link", ("a", "c"))
 
 
 @pytest.mark.parametrize("line", ["", "  ", "\t\r\n"])
@@ -158,13 +157,6 @@ def test_a_dead_letter_keeps_the_line_with_other_bytes_escaped() -> None:
     found = parsed(b'{"op": "caf\xe9 \xc3\xa9"}\r\n')
     assert isinstance(found, DeadLetter)
     assert found.record == '{"op": "caf\\xe9 é"}'
-
-
-def test_lines_are_counted_blank_ones_too_and_pauses_not() -> None:
-    buried: list[DeadLetter] = []
-    lines = [b'{"tick": 1}', b"", None, b"?", b'{"commit": true}', b"!"]
-    assert list(parse_records(lines, SCHEMA, buried.append)) == [Tick(1.0), None, Commit()]
-    assert [(letter.line, letter.record) for letter in buried] == [(3, "?"), (5, "!")]
 
 
 # -- lines ------------------------------------------------------------------------------------------------------------
@@ -264,7 +256,7 @@ def test_relations_that_are_not_output_are_left_out() -> None:
     ],
 )
 def test_changes_read_back_as_updates(relation: str, row: Tuple) -> None:
-    assert parsed(written([], [row], relation)) == UpdateRecord("+", relation, row)
+    assert parsed(written([], [row], relation)) == Update("+", relation, row)
 
 
 # -- dead letters -----------------------------------------------------------------------------------------------------

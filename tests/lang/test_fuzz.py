@@ -9,7 +9,8 @@ from tests.lang.programs import facts_of, mutated_programs
 
 from whence.lang import Program, ProgramError, load
 from whence.lang.diagnostics import render
-from whence.reference import FunctionError, Limits, RunawayError, evaluate
+from whence.limits import Limits, RunawayError
+from whence.reference import FunctionError, evaluate
 
 LIMITS = Limits(max_rounds=50, max_tuples=20_000, timeout=2)
 SLOW = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])

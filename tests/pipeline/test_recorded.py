@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from whence import Update, load, session
 from whence.cli import app
-from whence.pipeline.epochs import Epoch
+from whence.io.changes import Epoch
 from whence.pipeline.files import StateError
 from whence.pipeline.keeper import Keeper
 from whence.pipeline.sinks.json_lines import JsonLinesSink

@@ -10,9 +10,9 @@ import pytest
 
 from whence import load
 from whence.io import FactError
+from whence.io.changes import Position
 from whence.io.updates import Schema
 from whence.pipeline import spool as spools
-from whence.pipeline.epochs import Position
 from whence.pipeline.lines import Lines
 from whence.pipeline.spool import Spool, epoch_ends
 

@@ -11,8 +11,8 @@ import pytest
 from tests.faults.workload import PROGRAM
 
 from whence import Changes, Program, Update, load, reference
+from whence.io.changes import Epoch
 from whence.lang.types import Tuple, Variant
-from whence.pipeline.epochs import Epoch
 from whence.pipeline.files import Damaged, StateError
 from whence.pipeline.folder import StateWarning
 from whence.pipeline.keeper import Keeper
@@ -45,14 +45,14 @@ def test_every_retained_epoch_is_remembered_and_windows_go_on(tmp_path: Path) ->
             row: Tuple = (source.choice("abcde"), source.choice("abcde"), source.randrange(3))
             updates.append(Update(source.choice("++-"), "link", row, time))
             updates.append(Update("+", "node", (source.choice("abcdefghij"),)))
-        epoch = Epoch(updates, now=number + 100.0 if number == 50 else None, source={"at": number})
+        epoch = Epoch(updates, now=number + 100.0 if number == 50 else None, source={"line": number})
         never_stopped.apply([epoch])
         current.apply([epoch])
         remembered.append({name: never_stopped.view(name) for name in current.outputs})
         if source.random() < 0.3:
             current.close()
             current = keeper(tmp_path, WORK, snapshot_every=7, retain=20)
-            assert (current.epoch, current.source) == (number, {"at": number})
+            assert (current.epoch, current.source) == (number, {"line": number})
         assert {name: current.view(name) for name in current.outputs} == remembered[-1]
         assert current.session.base() == never_stopped.session.base()
         assert current.session.windows.clock == never_stopped.session.windows.clock

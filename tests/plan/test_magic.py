@@ -4,9 +4,10 @@ import pytest
 
 from whence import Program, Session, load
 from whence.lang.types import Tuple
+from whence.limits import Limits
 from whence.plan import restrict
 from whence.plan.needed import keep_needed
-from whence.reference import Limits, evaluate
+from whence.reference import evaluate
 
 CLOSURE = ".decl e(x:number, y:number)\n.input e\np(x, y) :- e(x, y).\np(x, z) :- p(x, y), e(y, z).\n"
 ON_DEMAND = '.pragma "magic-transform" "*"\n'

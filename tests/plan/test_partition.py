@@ -14,8 +14,8 @@ from tests.properties.programs import Run, runs
 from whence import load, reference
 from whence.lang.program import Program
 from whence.lang.types import Tuple, Variant
+from whence.limits import Limits, RunawayError
 from whence.plan.partition import NotPartitionable, Partitioning, describe_partitioning, part_of, partition
-from whence.reference import Limits, RunawayError
 
 EXAMPLES = int(os.environ.get("WHENCE_EXAMPLES", "150"))
 LIMITS = Limits(max_rounds=200, max_tuples=20_000)

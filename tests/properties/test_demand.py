@@ -11,8 +11,9 @@ from tests.properties.programs import DERIVED, VALUE, Run, runs
 
 from whence import ProgramError, Session, load
 from whence.lang.types import Tuple
+from whence.limits import Limits
 from whence.plan import restrict
-from whence.reference import Limits, evaluate
+from whence.reference import evaluate
 
 EXAMPLES = int(os.environ.get("WHENCE_EXAMPLES", "150"))
 LIMITS = Limits(max_rounds=200, max_tuples=20_000)

@@ -14,7 +14,8 @@ from tests.properties.programs import DECLARATIONS, SHAPES, Run, runs
 
 from whence import Session, Update, load
 from whence.lang.types import Tuple
-from whence.reference import Limits, RunawayError, evaluate
+from whence.limits import Limits, RunawayError
+from whence.reference import evaluate
 from whence.session import STRATEGIES
 
 # `make test-long` asks for more.

@@ -15,8 +15,9 @@ from tests.properties.test_maintenance import EXAMPLES, LIMITS
 
 from whence import ProgramError, Session, Update
 from whence.lang.types import Tuple
+from whence.limits import RunawayError
 from whence.plan import UnsuitableStrategy
-from whence.reference import RunawayError, evaluate
+from whence.reference import evaluate
 from whence.session import STRATEGIES
 
 # A rule to add, the number of a rule to drop, or an epoch.

@@ -9,7 +9,7 @@ from tests.properties.programs import BASE, DERIVED, Run
 
 from whence import Session
 from whence.lang.types import Tuple
-from whence.reference import Limits, RunawayError
+from whence.limits import Limits, RunawayError
 
 LIMITS = Limits(max_rounds=100, max_tuples=5_000)
 SOME = settings(

@@ -9,10 +9,11 @@ from tests.properties.programs import Run, runs, updates
 from tests.provenance.sessions import SOME, base_of, session_after
 
 from whence import Changes, Session, Update, load
+from whence.limits import RunawayError
 from whence.provenance.derive import CannotExplain
 from whence.provenance.graph import Fact
 from whence.provenance.whatif import rank_dependence, whatif
-from whence.reference import RunawayError, evaluate
+from whence.reference import evaluate
 
 
 @pytest.mark.filterwarnings("ignore::whence.reference.EvaluationWarning")

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from whence.lang import load
 from whence.lang.types import Tuple
-from whence.reference import EvaluationWarning, FunctionError, Limits, RunawayError, evaluate
+from whence.limits import Limits, RunawayError
+from whence.reference import EvaluationWarning, FunctionError, evaluate
 
 Edges = set[tuple[int, int]]
 nodes = st.integers(0, 5)

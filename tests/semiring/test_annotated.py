@@ -16,7 +16,7 @@ from tests.semiring.values import VALUES
 from whence import load
 from whence.annotated import evaluate_annotated
 from whence.lang.types import Tuple
-from whence.reference import Limits, RunawayError
+from whence.limits import Limits, RunawayError
 from whence.reference.annotated import base_facts
 from whence.reference.annotated import evaluate_annotated as evaluate_naively
 from whence.semiring import (

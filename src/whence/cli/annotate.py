@@ -12,10 +12,9 @@ from whence.annotated import evaluate_annotated
 from whence.io import FactError
 from whence.lang.program import Program, Relation
 from whence.lang.types import SYMBOL, Field, Tuple
-from whence.reference import Limits
+from whence.limits import Limits, OnRound
 from whence.reference.annotated import base_facts
 from whence.reference.annotated import evaluate_annotated as evaluate_naively
-from whence.reference.limits import OnRound
 from whence.semiring import SEMIRINGS, Semiring
 from whence.semiring.tokens import show_token
 

@@ -21,6 +21,7 @@ from whence.lang import ProgramError
 from whence.lang.load import ignored_in_one_shot
 from whence.lang.program import Program
 from whence.lang.types import Tuple
+from whence.limits import Limits, RunawayError
 from whence.plan import restrict
 from whence.semiring import NotInThisSemiring
 
@@ -95,7 +96,7 @@ def evaluate(
     """
     if annotate and semiring is None:
         raise typer.BadParameter("needs --semiring, to say what annotations are", param_hint="--annotate")
-    limits = reference.Limits(max_rounds=max_rounds, max_tuples=max_tuples, timeout=timeout)
+    limits = Limits(max_rounds=max_rounds, max_tuples=max_tuples, timeout=timeout)
     folder = None if output == Path("-") else output
     _refuse_combinations(engine, backend, master=master, mode=mode, form=form)
     with reported_errors(), shown_warnings(quiet=quiet):
@@ -205,7 +206,7 @@ def reported_errors() -> Iterator[None]:
         # Python compares nested tuples recursively.
         show(err, f"error: a value is nested deeper than {sys.getrecursionlimit()} levels, too deep to be compared")
         raise typer.Exit(1) from None
-    except reference.RunawayError as error:
+    except RunawayError as error:
         show(err, f"error: {error}")
         raise typer.Exit(RUNAWAY) from None
 

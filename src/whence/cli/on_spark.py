@@ -26,7 +26,7 @@ from whence.cli.terminal import err, show
 from whence.io import print_size, write_relation
 from whence.lang.program import Program, Relation
 from whence.lang.types import NUMBER, UNSIGNED, Tuple
-from whence.reference import Limits
+from whence.limits import Limits
 from whence.semiring import SEMIRINGS
 
 Rows = Callable[[DataFrame, Relation], Iterable[Tuple]]

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO, NoReturn, TypeVar, cast
 import typer
 
 import whence
-from whence import reference
 from whence.cli.evaluate import read_inputs, reported_errors, shown_warnings
 from whence.cli.programs import STDIN, FunctionsOption, ProgramArgument, load_program
 from whence.cli.progress import Progress
@@ -28,10 +27,12 @@ from whence.cli.run_summary import as_json as summed_up
 from whence.cli.terminal import err, show, show_diagnostic
 from whence.io import FactError
 from whence.io import updates as records
+from whence.io.changes import Position
 from whence.lang.program import Program, Transfer
 from whence.lang.transfers import read_options
 from whence.lang.types import Tuple
-from whence.pipeline.epochs import EpochCutter, Position
+from whence.limits import Limits
+from whence.pipeline.epochs import EpochCutter
 from whence.pipeline.files import StateError
 from whence.pipeline.folder import output_names
 from whence.pipeline.keeper import Keeper
@@ -180,7 +181,7 @@ def run(
                 wanted=output_names(loaded),
                 sinks=[sink],
                 strategy=strategy,
-                limits=reference.Limits(max_tuples=max_tuples, timeout=timeout),
+                limits=Limits(max_tuples=max_tuples, timeout=timeout),
                 snapshot_every=snapshot_every,
                 retain=retain,
                 partitions=partitions,
@@ -355,7 +356,7 @@ def _burying(updates: Path, letters: records.DeadLetterFile) -> Bury:
 
 
 def _file(updates: Path, place: Position) -> str:
-    return str(updates / Path(str(place["file"])).name if updates.is_dir() else updates)
+    return str(updates / Path(place["file"]).name if updates.is_dir() else updates)
 
 
 def _refuse_clashes(read: Mapping[str, Path], written: Mapping[str, Path]) -> None:

@@ -10,12 +10,13 @@ from whence.cli.programs import FunctionsOption
 from whence.cli.progress import Progress
 from whence.cli.questions import FactsOption, JsonOption, SubjectArgument, answering, base_fact_argument, open_session
 from whence.cli.terminal import counted, err
+from whence.io.changes import Update
 from whence.provenance.graph import Fact
 from whence.provenance.show import show_fact
 from whence.provenance.tree import fact_to_json
 from whence.provenance.whatif import rank_dependence, views_of
 from whence.provenance.whatif import whatif as ask
-from whence.session import Session, Update
+from whence.session import Session
 
 
 def whatif(

@@ -65,7 +65,7 @@ class AbsorptionStratum(Generic[Ids, Keys, Ranks]):
         *,
         first: bool,
     ) -> dict[str, Delta[Ids]]:
-        epoch = _Epoch(self)
+        epoch = _AbsorptionEpoch(self)
         with self.stats.phase("take away"):
             for name, keys in removed.items():
                 table = self.backend.table(name)
@@ -137,7 +137,7 @@ class AbsorptionStratum(Generic[Ids, Keys, Ranks]):
             self.users.pop(each, None)
 
 
-class _Epoch(Generic[Ids, Keys, Ranks]):
+class _AbsorptionEpoch(Generic[Ids, Keys, Ranks]):
     def __init__(self, stratum: AbsorptionStratum[Ids, Keys, Ranks]) -> None:
         self.stratum = stratum
         self.backend = stratum.backend

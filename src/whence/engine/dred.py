@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from whence.engine.protocol import EXTERNAL, GONE, HIDDEN, QUEUED, SUSPENDED, Ids, Keys, Ranks
-from whence.engine.support import Delta, Epoch, SupportStratum
+from whence.engine.support import Delta, StratumEpoch, SupportStratum
 from whence.plan.delta_plans import rederivation
 from whence.plan.steps import Check, DeltaPlan, Join
 
@@ -22,8 +22,8 @@ class DredStratum(SupportStratum[Ids, Keys, Ranks]):
 
     backwards: dict[int, DeltaPlan] = field(default_factory=dict)
 
-    def begin(self, inputs: Mapping[str, Delta[Ids]]) -> Epoch[Ids, Keys, Ranks]:
-        return _Epoch(self, inputs)
+    def begin(self, inputs: Mapping[str, Delta[Ids]]) -> StratumEpoch[Ids, Keys, Ranks]:
+        return _DredEpoch(self, inputs)
 
     def rederivations(self, relation: str) -> Iterator[DeltaPlan]:
         """For each rule of a relation, the plan that finds which of given rows it derives."""
@@ -36,7 +36,7 @@ class DredStratum(SupportStratum[Ids, Keys, Ranks]):
                 yield self.backwards[number]
 
 
-class _Epoch(Epoch[Ids, Keys, Ranks]):
+class _DredEpoch(StratumEpoch[Ids, Keys, Ranks]):
     stratum: DredStratum[Ids, Keys, Ranks]
     is_counted = False
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from whence.lang.program import Program, Rule
 from whence.lang.types import Tuple
-from whence.reference.limits import Limits, OnRound, RunawayError, runaway
+from whence.limits import Limits, OnRound, RunawayError, runaway
 
 _CHECKED_EVERY = 1 << 16
 

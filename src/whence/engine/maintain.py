@@ -12,9 +12,9 @@ from whence.engine.stats import Stats
 from whence.engine.support import Delta, SupportStratum
 from whence.lang.program import Stratum
 from whence.lang.types import Tuple
+from whence.limits import Limits
 from whence.plan.compile import Plan
 from whence.plan.steps import StratumPlan
-from whence.reference import Limits
 from whence.reference.evaluate import StratumEvaluator
 
 if TYPE_CHECKING:

@@ -120,8 +120,8 @@ class SupportStratum(Generic[Ids, Keys, Ranks]):
                 changes[name] = Delta(added, gone)
         return changes
 
-    def begin(self, inputs: Mapping[str, Delta[Ids]]) -> Epoch[Ids, Keys, Ranks]:
-        return Epoch(self, inputs)
+    def begin(self, inputs: Mapping[str, Delta[Ids]]) -> StratumEpoch[Ids, Keys, Ranks]:
+        return StratumEpoch(self, inputs)
 
     def revise(
         self,
@@ -157,7 +157,7 @@ def _now(_: Join | Check) -> int:
     return GONE
 
 
-class Epoch(Generic[Ids, Keys, Ranks]):
+class StratumEpoch(Generic[Ids, Keys, Ranks]):
     """One epoch of one stratum."""
 
     is_counted = True  # a row is lost with its last well-founded derivation, not with the first that goes

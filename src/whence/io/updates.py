@@ -17,8 +17,8 @@ from difflib import get_close_matches
 from io import BufferedIOBase, UnsupportedOperation
 from pathlib import Path
 from sys import float_info
-from typing import NamedTuple
 
+from whence.io.changes import Update
 from whence.io.errors import FactError
 from whence.io.json_rows import Json, fields_from_json, fields_to_json, shown
 from whence.io.order import sort_rows
@@ -34,13 +34,6 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _AS_LISTS = Options(
     name="", filename=None, json=True, delimiter="", headers=False, rfc4180=False, compress=False, objects=False, columns=None
 )  # fmt: skip
-
-
-class UpdateRecord(NamedTuple):
-    op: str
-    relation: str
-    tuple: Tuple
-    time: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +57,7 @@ class DeadLetter:
     record: str
 
 
-Applicable = UpdateRecord | Commit | Tick
+Applicable = Update | Commit | Tick
 Record = Applicable | DeadLetter
 
 
@@ -90,7 +83,7 @@ def parse_record(line: bytes, number: int, schema: Schema) -> Record | None:
     >>> from whence.lang import load
     >>> schema = Schema.of(load(".decl link(x: symbol, y: symbol) .input link .output link"))
     >>> parse_record(b'{"op": "+", "relation": "link", "tuple": ["a", "b"]}', 1, schema)
-    UpdateRecord(op='+', relation='link', tuple=('a', 'b'), time=None)
+    Update(op='+', relation='link', tuple=('a', 'b'), time=None)
     >>> parse_record(b'{"tick": "noon"}', 2, schema).reason
     'tick: "noon" is not a finite number'
     """
@@ -103,20 +96,6 @@ def parse_record(line: bytes, number: int, schema: Schema) -> Record | None:
         return _record(_object(line), schema)
     except ValueError as error:
         return DeadLetter(number, str(error), line.decode(errors="backslashreplace"))
-
-
-def parse_records(
-    lines: Iterable[bytes | None], schema: Schema, bury: Callable[[DeadLetter], None]
-) -> Iterator[Applicable | None]:
-    """What is to be applied, and None where the lines pause; `bury` gets the rest."""
-    number = 0
-    for line in lines:
-        number += line is not None
-        record = None if line is None else parse_record(line, number, schema)
-        if isinstance(record, DeadLetter):
-            bury(record)
-        elif line is None or record is not None:
-            yield record
 
 
 def _object(line: bytes) -> dict[str, Json]:
@@ -151,7 +130,7 @@ def _record(found: dict[str, Json], schema: Schema) -> Applicable:
         raise ValueError(f'op: {shown(op)} is neither "+" nor "-"')
     relation = _relation(found["relation"], schema)
     when = None if found.get("time") is None else _time(found, "time")
-    return UpdateRecord(op, relation.name, _tuple(found["tuple"], relation, schema.types), when)
+    return Update(op, relation.name, _tuple(found["tuple"], relation, schema.types), when)
 
 
 def _time(found: dict[str, Json], name: str) -> float:

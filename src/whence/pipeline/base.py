@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from whence.engine.windows import Windows
+from whence.io.changes import Update
 from whence.lang.program import Program
 from whence.lang.types import Tuple
-from whence.session import Session, Update
+from whence.session import Session
 
 
 class Base:

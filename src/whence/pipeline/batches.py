@@ -9,8 +9,9 @@ from typing import Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from whence.io.changes import Epoch, Position
 from whence.io.updates import DeadLetter, DeadLetterFile, Schema
-from whence.pipeline.epochs import Epoch, EpochCutter, Position
+from whence.pipeline.epochs import EpochCutter
 from whence.pipeline.frames import Inputs
 from whence.pipeline.records import cut_epochs
 
@@ -24,7 +25,7 @@ class Batches(Protocol):
 def is_done(batch: int, done: Position) -> bool:
     """Whether nothing of the batch is left."""
     last = done.get("batch")
-    return isinstance(last, int) and (batch < last or (batch == last and bool(done.get("whole"))))
+    return last is not None and (batch < last or (batch == last and done.get("whole", False)))
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ class RecordBatches:
         if "seq" in rows.column_names:
             rows = rows.take(pc.sort_indices(rows, sort_keys=[("seq", "ascending")]))
         lines = rows.column("value").cast(pa.binary()).to_pylist()
-        taken = begin = int(str(done.get("rows", 0))) if done.get("batch") == batch else 0
+        taken = begin = done.get("rows", 0) if done.get("batch") == batch else 0
 
         def numbered() -> Iterator[tuple[int, bytes]]:
             nonlocal taken

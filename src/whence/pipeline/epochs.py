@@ -2,24 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable
 
-from whence.io.json_rows import Json
-from whence.io.updates import Applicable, Commit, Tick, UpdateRecord
-from whence.session import Update
-
-# Where in its source an epoch ends. What it says is the source's affair; `cut` tells that no commit ended the epoch.
-Position = Mapping[str, Json]
-
-
-@dataclass(frozen=True, slots=True)
-class Epoch:
-    """Updates that are applied at once, in the order of their records; the clock moves to `now` if it is later."""
-
-    updates: Sequence[Update]
-    now: float | None = None
-    source: Position = field(default_factory=dict)
+from whence.io.changes import Epoch, Position, Update
+from whence.io.updates import Applicable, Commit, Tick
 
 
 class EpochCutter:
@@ -39,8 +25,8 @@ class EpochCutter:
     def take(self, record: Applicable) -> Epoch | None:
         """The epoch that ends with this record, if one does."""
         match record:
-            case UpdateRecord():
-                self.updates.append(Update(*record))
+            case Update():
+                self.updates.append(record)
                 return self.cut() if len(self.updates) == self.size else None
             case Tick(at):
                 self.now = at if self.now is None else max(self.now, at)

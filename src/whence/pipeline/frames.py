@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from whence.io.changes import Update
 from whence.io.json_rows import fields_from_json
 from whence.io.updates import DeadLetter
 from whence.lang.program import Program, Relation
 from whence.lang.types import FLOAT, NUMBER, SYMBOL, UNSIGNED, Field, Kind, Types
-from whence.session import Update
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -9,10 +9,11 @@ from threading import RLock
 
 import pyarrow as pa
 
+from whence.io.changes import Changes, Epoch, Position
 from whence.lang.program import Program
 from whence.lang.types import Tuple
+from whence.limits import Limits
 from whence.pipeline.base import Base
-from whence.pipeline.epochs import Epoch, Position
 from whence.pipeline.files import StateError
 from whence.pipeline.folder import output_names
 from whence.pipeline.log import Entry
@@ -23,8 +24,7 @@ from whence.pipeline.sinks import Sink
 from whence.pipeline.snapshots import as_table
 from whence.pipeline.store import RETAIN, SNAPSHOT_EVERY, Store
 from whence.plan.record import RecordedProgram
-from whence.reference import Limits
-from whence.session import Changes, Session, SessionStats
+from whence.session import Session, SessionStats
 from whence.view import View
 
 

@@ -8,7 +8,7 @@ from io import BufferedIOBase
 from pathlib import Path
 
 from whence.io import FactError, updates
-from whence.pipeline.epochs import Position
+from whence.io.changes import Position
 
 
 class Lines:
@@ -27,10 +27,10 @@ class Lines:
         self.is_folder = path.is_dir()
         self.file = str(path.resolve())
         self.number = self.offset = 0
-        begun = str(begin.get("file", ""))
+        begun = begin.get("file", "")
         if self.file == begun or (self.is_folder and begun.startswith(f"{self.file}/")):
             self.file = begun
-            self.number, self.offset = int(str(begin["line"])), int(str(begin["bytes"]))
+            self.number, self.offset = begin["line"], begin["bytes"]
 
     def __iter__(self) -> Iterator[bytes | None]:
         if not self.is_folder:

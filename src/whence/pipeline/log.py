@@ -17,13 +17,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from whence.io.json_rows import Json
+from whence.io.changes import Changes, Position, Update
 from whence.lang.program import Program, Relation
 from whence.lang.types import Tuple
 from whence.pipeline.columns import decode_rows, encode_rows
-from whence.pipeline.epochs import Position
 from whence.pipeline.files import Damaged, checksum, read_file, write_file
-from whence.session import Changes, Update
 
 SUFFIX = ".parquet"
 _METADATA = b"whence"
@@ -38,7 +36,7 @@ class Entry:
     updates: Sequence[Update]
     changes: Changes
     now: float | None = None
-    source: Position = field(default_factory=dict)
+    source: Position = field(default_factory=Position)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -158,7 +156,7 @@ def encode_entries(entries: Sequence[Entry], program: Program) -> bytes:
     table = (
         pa.concat_tables(tables, promote_options="default") if tables else pa.table({"epoch": pa.array([], pa.int64())})
     )
-    headers: list[Json] = [
+    headers: list[dict[str, object]] = [
         {"epoch": each.epoch, "now": each.now, "source": dict(each.source), "ignored": each.changes.ignored}
         for each in entries
     ]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
+from whence.io.changes import Epoch, Position
 from whence.io.updates import DeadLetter, Schema, parse_record
-from whence.pipeline.epochs import Epoch, EpochCutter, Position
+from whence.pipeline.epochs import EpochCutter
 
 # What becomes of a line that cannot be applied; the place is the one right after it.
 Bury = Callable[[DeadLetter, Position], None]

@@ -15,13 +15,13 @@ from urllib.parse import quote
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from whence.io.changes import Position
 from whence.io.json_rows import Json
 from whence.io.updates import reported_writing
 from whence.lang.program import Program, Relation
 from whence.lang.types import Tuple, Types
 from whence.pipeline.base import Base
 from whence.pipeline.columns import decode_rows, encode_rows, encode_view
-from whence.pipeline.epochs import Position
 from whence.pipeline.files import checksum, read_file, reported_reading, sync_folder, write_file
 from whence.view import View
 

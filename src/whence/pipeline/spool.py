@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import Condition
 
-from whence.io.json_rows import Json
-from whence.io.updates import Commit, Schema, UpdateRecord, parse_record
-from whence.pipeline.epochs import EpochCutter, Position
+from whence.io.changes import Position, Update
+from whence.io.updates import Commit, Schema, parse_record
+from whence.pipeline.epochs import EpochCutter
 from whence.pipeline.files import PARTIAL, write_file
 from whence.pipeline.lines import Lines
 
@@ -124,7 +124,7 @@ class FilePlace:
     def __init__(self, lines: list[bytes]) -> None:
         header = json.loads(lines[0])
         self._lines = lines[1:]
-        self._begin: dict[str, Json] = header["source"]
+        self._begin: Position = header["source"]
         self._offset: int = header["source"].get("bytes", 0)
         self._number: int = header["line"]
 
@@ -144,10 +144,10 @@ def epoch_ends(schema: Schema, size: int | None) -> Callable[[int, bytes], bool]
     """Says of lines, one after the other, whether an epoch surely ends there."""
     if size is None:
         return lambda number, line: b"commit" in line and isinstance(parse_record(line, number, schema), Commit)
-    cutter = EpochCutter(dict, size)
+    cutter = EpochCutter(Position, size)
 
     def ends(number: int, line: bytes) -> bool:
         record = parse_record(line, number, schema)
-        return isinstance(record, UpdateRecord | Commit) and (cutter.take(record) is not None or cutter.is_empty)
+        return isinstance(record, Update | Commit) and (cutter.take(record) is not None or cutter.is_empty)
 
     return ends

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from whence.io.changes import Epoch, Position
 from whence.io.updates import Schema
 from whence.pipeline.batches import is_done
-from whence.pipeline.epochs import Epoch, EpochCutter, Position
+from whence.pipeline.epochs import EpochCutter
 from whence.pipeline.keeper import Keeper
 from whence.pipeline.lines import Lines
 from whence.pipeline.parts.keeping import Keeping
@@ -50,7 +51,7 @@ class SpoolBatches:
         self.spool.taken(set(names))
 
     def _epochs(self, batch: int, files: list[list[bytes]], done: Position) -> Iterator[Epoch]:
-        begin = int(str(done.get("rows", 0))) if done.get("batch") == batch else 0
+        begin = done.get("rows", 0) if done.get("batch") == batch else 0
         total = sum(map(len, files))
         taken = 0
         current = FilePlace(files[0])

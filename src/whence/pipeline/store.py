@@ -15,18 +15,17 @@ from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
+from whence.io.changes import Changes, Position
 from whence.lang.load import Functions
 from whence.lang.program import Program
 from whence.lang.types import Tuple
 from whence.pipeline import log, snapshots
 from whence.pipeline.base import Base
-from whence.pipeline.epochs import Position
 from whence.pipeline.files import Damaged, StateError
 from whence.pipeline.folder import Piece, StateFolder, StateWarning, lock_folder, look_into
 from whence.pipeline.log import Entry, Segment
 from whence.pipeline.manifest import Manifest
 from whence.pipeline.snapshots import Rows, Snapshot
-from whence.session import Changes
 
 SNAPSHOT_EVERY = 500
 RETAIN = 1000

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from whence.io.updates import DeadLetterFile, Schema
 from whence.lang.program import Program
 from whence.lang.types import Tuple
+from whence.limits import Limits
 from whence.pipeline.batches import Batches, RecordBatches, RelationBatches
 from whence.pipeline.failures import reported_failures
 from whence.pipeline.files import StateError
@@ -26,7 +27,6 @@ from whence.pipeline.report import EpochReport
 from whence.pipeline.sinks import Sink
 from whence.pipeline.store import RETAIN, SNAPSHOT_EVERY
 from whence.plan.record import with_derivations
-from whence.reference import Limits
 from whence.session import Session
 
 if TYPE_CHECKING:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
+from whence.io.changes import Changes, Update
 from whence.lang.program import Program
 from whence.provenance.derive import CannotExplain
 from whence.provenance.graph import Fact
 from whence.provenance.live import LiveState
 from whence.provenance.show import show_fact
-from whence.session import Changes, Session, Update
+from whence.session import Session
 
 
 class Dependence(NamedTuple):

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import NamedTuple
 
+from whence.io.changes import Update
 from whence.lang.order import is_ready
 from whence.lang.program import Aggregation, Atom, Literal, Negation, Rule, Var
 from whence.lang.types import Tuple, Value
@@ -23,7 +24,7 @@ from whence.provenance.patterns import completed, has_wildcards, is_alike, patte
 from whence.provenance.proofs import assemble, smallest_choices
 from whence.provenance.show import show_fact, show_value, source_text
 from whence.reference.solve import Environment, is_known
-from whence.session import Session, Update
+from whence.session import Session
 
 _STEPS = 20_000  # literals looked at for one rule
 _ATTEMPTS = 40  # of a rule, that repairs are built from

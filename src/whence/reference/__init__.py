@@ -5,7 +5,6 @@ Naive bottom-up evaluation over Python sets. It is slow on purpose: every other 
 
 from whence.lang.calls import FunctionError
 from whence.reference.evaluate import evaluate
-from whence.reference.limits import Limits, RunawayError
 from whence.reference.solve import EvaluationWarning
 
-__all__ = ["EvaluationWarning", "FunctionError", "Limits", "RunawayError", "evaluate"]
+__all__ = ["EvaluationWarning", "FunctionError", "evaluate"]

@@ -22,7 +22,8 @@ from itertools import count
 from whence.lang.compare import order_key
 from whence.lang.program import Program, Relation, Rule, Stratum
 from whence.lang.types import Tuple, Value
-from whence.reference.limits import Guard, Limits, OnRound
+from whence.limits import Limits, OnRound
+from whence.reference.guard import Guard
 from whence.reference.solve import Solver
 from whence.reference.tables import Table
 

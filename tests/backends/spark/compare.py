@@ -11,7 +11,7 @@ from whence import Program
 from whence.backends.spark.boundary import frame_to_rows, rows_to_frame
 from whence.backends.spark.shapes import Shapes
 from whence.lang.types import Tuple
-from whence.reference import Limits
+from whence.limits import Limits
 from whence.reference import evaluate as evaluate_by_reference
 from whence.spark import Views, evaluate
 

@@ -16,9 +16,9 @@ from tests.backends.spark.compare import assert_same, frames
 from whence import load
 from whence.backends.spark.shuffled import materialized
 from whence.lang.types import Tuple
+from whence.limits import Limits
 from whence.plan import compile_evaluation, compile_plan
 from whence.plan.describe import describe_plan
-from whence.reference import Limits
 from whence.spark import Mode, ModeError, evaluate
 
 CLOSURE = load(

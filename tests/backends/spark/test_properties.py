@@ -10,7 +10,7 @@ from tests.backends.spark.compare import assert_same
 from tests.properties.programs import DERIVED, Run, runs
 
 from whence.lang.types import Tuple
-from whence.reference import RunawayError
+from whence.limits import RunawayError
 from whence.spark import Mode, ModeError
 
 # `make test-long` asks for more; an example here takes some jobs in each mode.

@@ -14,9 +14,10 @@ import pytest
 from tests.faults.workload import PROGRAM
 
 from whence import Changes, Session, Update, load, reference
+from whence.io.changes import Epoch
 from whence.lang.program import Program
 from whence.lang.types import Tuple
-from whence.pipeline.epochs import Epoch
+from whence.limits import Limits, RunawayError
 from whence.pipeline.files import StateError
 from whence.pipeline.folder import StateWarning
 from whence.pipeline.keeper import Keeper
@@ -30,7 +31,7 @@ from whence.pipeline.sinks import CallbackSink
 from whence.pipeline.store import Store
 from whence.pipeline.verify import verify
 from whence.plan.record import with_derivations
-from whence.reference import EvaluationWarning, Limits, RunawayError
+from whence.reference import EvaluationWarning
 
 EVERYTHING = load(PROGRAM)
 SHORT = {"snapshot_every": 4, "retain": 5}

@@ -23,10 +23,10 @@ from whence.backends.spark.shapes import UNIT, Shapes, string
 from whence.backends.spark.shuffled import materialized, partitions
 from whence.lang.program import Atom, Literal, Program, Relation, Rule, Var
 from whence.lang.types import FLOAT, NUMBER, SYMBOL, Field, Kind
+from whence.limits import Limits, RunawayError
 from whence.plan import compile_plan
 from whence.plan.delta_plans import delta_plans
 from whence.plan.steps import DeltaPlan, StratumPlan
-from whence.reference import Limits, RunawayError
 from whence.reference.annotated import base_facts, check_annotatable
 from whence.semiring import (
     Access,

@@ -10,7 +10,7 @@ from pyspark.errors import PySparkException
 
 from whence.io import FactError
 from whence.lang.calls import FunctionError
-from whence.reference import RunawayError
+from whence.limits import RunawayError
 
 _RAISED = re.compile(r"^whence\.[\w.]+\.(RunawayError|FunctionError): (.*?)(?:\n\n|\Z)", re.MULTILINE | re.DOTALL)
 _REFUSED = re.compile(r"\[USER_RAISED_EXCEPTION\] (.*?) SQLSTATE")

@@ -23,6 +23,7 @@ from whence.backends.spark.tasks import Fragment, run_in_parts, run_in_task
 from whence.lang.program import Aggregation, Apply, Atom, Program, Rule, Stratum, Transfer
 from whence.lang.tree import walk
 from whence.lang.types import Tuple
+from whence.limits import Limits
 from whence.plan import compile_evaluation, compile_plan
 from whence.plan.compile import AGGREGATES_INSIDE
 from whence.plan.decompose import recursive_rules, seed_rules
@@ -30,7 +31,6 @@ from whence.plan.delta_plans import delta_plans
 from whence.plan.extract_aggregates import AggregateSpec
 from whence.plan.record import Recording, record_derivations, refuse_unrecordable
 from whence.plan.steps import StratumPlan
-from whence.reference import Limits
 from whence.reference.solve import Solver
 
 

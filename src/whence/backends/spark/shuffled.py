@@ -19,8 +19,8 @@ from pyspark.sql import functions as F  # noqa: N812
 from whence.backends.spark.boundary import columns
 from whence.backends.spark.functors import equality
 from whence.lang.program import Program, Relation
+from whence.limits import Limits, RunawayError
 from whence.plan.steps import DeltaPlan, Join
-from whence.reference import Limits, RunawayError
 
 # New rows of a round for which one more partition is worth its cost.
 ROWS_PER_PARTITION = 250_000

@@ -24,8 +24,8 @@ from whence.backends.spark.shapes import Shapes
 from whence.engine.guard import Guard
 from whence.engine.maintain import Maintainer
 from whence.lang.program import Program
+from whence.limits import Limits
 from whence.plan import compile_plan
-from whence.reference import Limits
 
 # Rows that a task hands to Spark at a time.
 PORTION = 1 << 16

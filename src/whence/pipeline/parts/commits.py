@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from whence.pipeline.epochs import Position
+from whence.io.changes import Position
 from whence.pipeline.files import checksum, read_file, write_file
 from whence.pipeline.log import Segment
 

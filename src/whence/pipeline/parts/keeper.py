@@ -21,9 +21,10 @@ from pyspark import cloudpickle
 
 from whence.backends.spark.session import use_this_python
 from whence.backends.spark.ship import ship_by_value
+from whence.io.changes import Changes, Epoch, Position, Update
 from whence.io.updates import reported_writing
 from whence.lang.types import Tuple
-from whence.pipeline.epochs import Epoch, Position
+from whence.limits import Limits
 from whence.pipeline.failures import BatchFailed, reported_failures
 from whence.pipeline.log import Entry, encode_entries
 from whence.pipeline.metrics import MetricsFile
@@ -34,8 +35,7 @@ from whence.pipeline.publish import SHARE, publish
 from whence.pipeline.report import EpochReport
 from whence.pipeline.sinks import Sink
 from whence.pipeline.store import RETAIN, SNAPSHOT_EVERY
-from whence.reference import Limits
-from whence.session import Changes, SessionStats, Update, Work
+from whence.session import SessionStats, Work
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -6,16 +6,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from whence.io.changes import Changes
 from whence.lang.program import Program
 from whence.lang.types import Tuple
+from whence.limits import Limits
 from whence.pipeline.keeper import Keeper
 from whence.pipeline.parts.open import RESIDENT_LIMIT, Choice, choose, in_parts
 from whence.pipeline.parts.store import PartedStore
 from whence.pipeline.report import EpochReport
 from whence.pipeline.sinks import Sink
 from whence.pipeline.store import RETAIN, SNAPSHOT_EVERY, Store
-from whence.reference import Limits
-from whence.session import Changes
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

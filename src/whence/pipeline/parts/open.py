@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sized
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from whence.io.changes import Changes
 from whence.lang.load import Functions
 from whence.lang.program import Program
 from whence.pipeline.base import Base
@@ -14,7 +15,6 @@ from whence.pipeline.folder import lock_folder, look_into
 from whence.pipeline.parts.store import PartedStore
 from whence.pipeline.store import Store
 from whence.plan.partition import NotPartitionable, Partitioning, partition
-from whence.session import Changes
 
 RESIDENT_LIMIT = 5_000_000
 

@@ -13,11 +13,11 @@ from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 
+from whence.io.changes import Changes, Position
 from whence.io.updates import reported_writing
 from whence.lang.types import Tuple
 from whence.pipeline import log, snapshots
 from whence.pipeline.base import Base
-from whence.pipeline.epochs import Position
 from whence.pipeline.files import Damaged, StateError
 from whence.pipeline.folder import Piece, StateFolder, StateWarning
 from whence.pipeline.log import Entry, Segment
@@ -25,7 +25,6 @@ from whence.pipeline.parts import commits
 from whence.pipeline.parts.commits import Commit
 from whence.pipeline.snapshots import Rows, Snapshot
 from whence.plan.partition import Partitioning
-from whence.session import Changes
 
 _PART = "part-"
 

@@ -25,9 +25,11 @@ import pyarrow.parquet as pq
 from pyspark import cloudpickle
 
 from whence.io import FactError
+from whence.io.changes import Changes
 from whence.io.updates import reported_writing
 from whence.lang.calls import FunctionError
 from whence.lang.types import Tuple
+from whence.limits import Limits, RunawayError
 from whence.pipeline.base import Base
 from whence.pipeline.files import StateError
 from whence.pipeline.folder import StateWarning
@@ -36,8 +38,8 @@ from whence.pipeline.manifest import Manifest
 from whence.pipeline.parts.store import PartedStore
 from whence.pipeline.snapshots import Snapshot, as_table, file_name
 from whence.plan.partition import Partitioning
-from whence.reference import EvaluationWarning, Limits, RunawayError
-from whence.session import Changes, Session, Work
+from whence.reference import EvaluationWarning
+from whence.session import Session, Work
 
 CLAIMS = "claims"
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from whence.session import Changes
+from whence.io.changes import Changes
 
 
 class Sink(Protocol):

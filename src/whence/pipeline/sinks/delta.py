@@ -13,11 +13,11 @@ from urllib.parse import quote
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
+from whence.io.changes import Changes
 from whence.lang.program import Program, Relation
 from whence.lang.types import Tuple
 from whence.pipeline.columns import encode_rows
 from whence.pipeline.folder import output_names
-from whence.session import Changes
 
 APPLICATION = "whence"
 

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
+from whence.io.changes import Changes
 from whence.io.updates import format_changes, reported_writing
 from whence.lang.program import Program
 from whence.pipeline.files import StateError
 from whence.pipeline.folder import output_names
-from whence.session import Changes
 
 _PORTION = 1 << 16
 

@@ -7,13 +7,13 @@ from urllib.parse import quote
 
 import pyarrow as pa
 
+from whence.io.changes import Changes
 from whence.io.updates import reported_writing
 from whence.lang.program import Program
 from whence.lang.types import Tuple
 from whence.pipeline.columns import encode_rows
 from whence.pipeline.folder import output_names
 from whence.pipeline.snapshots import write_table
-from whence.session import Changes
 
 
 class ParquetSink:

@@ -9,11 +9,11 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
+from whence.io.changes import Changes
 from whence.io.values import format_value
 from whence.lang.program import Program, Relation
 from whence.lang.types import FLOAT, NUMBER, SYMBOL, UNSIGNED, Kind, Tuple, Types
 from whence.pipeline.folder import output_names
-from whence.session import Changes
 
 _COLUMN_TYPES: dict[Kind, str] = {NUMBER: "bigint", UNSIGNED: "numeric(20)", FLOAT: "double precision", SYMBOL: "text"}
 _LONGEST_NAME = 63  # PostgreSQL cuts longer ones off

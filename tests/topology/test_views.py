@@ -12,7 +12,7 @@ import pytest
 
 from whence import Session, Update, load_file
 from whence.lang.types import Tuple
-from whence.network import Link, fail_and_repair, transit_stub
+from whence.topology import Link, fail_and_repair, transit_stub
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "network"
 

@@ -8,8 +8,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from whence.network import draw, transit_stub
-from whence.network.draw import CUT_OFF, DETOUR, FAILED, SIZE, TOP, _lay_out
+from whence.topology import draw, transit_stub
+from whence.topology.draw import CUT_OFF, DETOUR, FAILED, SIZE, TOP, _lay_out
 
 SVG = "{http://www.w3.org/2000/svg}"
 NETWORK = transit_stub(seed=1)

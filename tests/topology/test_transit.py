@@ -7,7 +7,7 @@ from collections import Counter
 import networkx as nx
 import pytest
 
-from whence.network import Link, TransitStub, chain, fail_and_repair, gnm, transit_stub, tree
+from whence.topology import Link, TransitStub, chain, fail_and_repair, gnm, transit_stub, tree
 
 SEEDS = range(12)
 

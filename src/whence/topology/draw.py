@@ -8,7 +8,7 @@ from math import cos, hypot, log2, pi, sin
 from typing import NamedTuple
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from whence.network.topology import INSIDE, Link, Stub, TransitStub
+from whence.topology.transit import INSIDE, Link, Stub, TransitStub
 
 SIZE = 1060
 CENTRE = SIZE / 2

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from whence.network.topology import Link, LinkTuple
+from whence.topology.transit import Link, LinkTuple
 
 
 @dataclass(frozen=True, slots=True)
-class Epoch:
+class LinkChanges:
     """What happens to the links at once."""
 
     failed: tuple[Link, ...]
@@ -24,7 +24,7 @@ class Epoch:
 
 def fail_and_repair(
     links: Sequence[Link], *, seed: int, epochs: int, failures: int = 1, outage: tuple[int, int] = (2, 8)
-) -> Iterator[Epoch]:
+) -> Iterator[LinkChanges]:
     """In each epoch some links fail that work; a failed link is repaired after a number of epochs between the two of `outage`.
 
     >>> a, b = Link("x", "y", 2, 50), Link("y", "z", 2, 50)
@@ -47,4 +47,4 @@ def fail_and_repair(
         for link in repaired:
             del down[link]
         down |= {link: epoch + draw.randint(shortest, longest) for link in failed}
-        yield Epoch(failed, repaired)
+        yield LinkChanges(failed, repaired)

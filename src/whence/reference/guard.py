@@ -1,47 +1,15 @@
-"""Stopping what does not end, with the rule that keeps deriving and a tuple it derived last."""
+"""The limits of an evaluation, looked at while it goes on."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NoReturn
 
-from whence.lang.program import Program, Rule, Stratum, Subsumption
+from whence.lang.program import Program, Rule, Stratum
 from whence.lang.types import Tuple
+from whence.limits import Limits, OnRound, RunawayError, name_rule, runaway, show_row
 from whence.reference.solve import Solver
-
-OnRound = Callable[[str, int, int], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """When to give up on a recursion that does not end."""
-
-    max_rounds: int | None = None
-    max_tuples: int | None = None
-    timeout: float | None = None
-
-
-class RunawayError(Exception):
-    """A limit was reached. The message names the rule that keeps deriving, and a tuple it derived last."""
-
-
-def runaway(program: Program, rule: Rule, row: Tuple, when: str) -> RunawayError:
-    """The error for a rule that keeps deriving."""
-    return RunawayError(
-        f"stopped {when}: {_name(program, rule)} keeps deriving, most recently {_show(rule, row)}\n"
-        "  hint: bound what the rule counts up (x < 100), or raise --max-rounds, --max-tuples or --timeout"
-    )
-
-
-def _name(program: Program, rule: Rule | Subsumption) -> str:
-    place = program.source.place(rule.span)
-    return f"rule {rule.name} ({place.file.name}:{place.line})"
-
-
-def _show(rule: Rule, row: Tuple) -> str:
-    return f"{rule.head.relation}({', '.join(repr(value) if isinstance(value, str) else str(value) for value in row)})"
 
 
 @dataclass
@@ -99,8 +67,8 @@ class Guard:
         current, when = self.solver.rule, f"after {self.limits.timeout:g} s"
         if current is None or (self.last is not None and current is self.last[0]):
             self.stop(when)
-        derived = "" if self.last is None else f"; the last new tuple was {_show(*self.last)}"
-        raise RunawayError(f"stopped {when} in {_name(self.program, current)}{derived}\n  hint: raise --timeout")
+        derived = "" if self.last is None else f"; the last new tuple was {show_row(*self.last)}"
+        raise RunawayError(f"stopped {when} in {name_rule(self.program, current)}{derived}\n  hint: raise --timeout")
 
     def stop(self, when: str) -> NoReturn:
         if self.last is None:

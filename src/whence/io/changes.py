@@ -1,0 +1,61 @@
+"""The words for what changes: updates go in, an epoch takes them together, changes come out, and positions say how far it got.
+
+Everything above speaks in these: sessions, the pipeline, sinks, whatever brings updates or takes changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, TypedDict
+
+from whence.lang.types import Tuple
+
+
+class Update(NamedTuple):
+    """`+` puts a tuple into a base relation, `-` takes it out. `time` is when, for windows and lifetimes."""
+
+    op: str
+    relation: str
+    tuple: Tuple
+    time: float | None = None
+
+
+@dataclass(frozen=True)
+class Changes:
+    """The net changes of one epoch, by relation, and how many updates changed nothing."""
+
+    inserted: Mapping[str, list[Tuple]] = field(default_factory=dict)
+    deleted: Mapping[str, list[Tuple]] = field(default_factory=dict)
+    ignored: int = 0
+
+    def __iter__(self) -> Iterator[Update]:
+        for name, rows in self.deleted.items():
+            yield from (Update("-", name, row) for row in rows)
+        for name, rows in self.inserted.items():
+            yield from (Update("+", name, row) for row in rows)
+
+    def __len__(self) -> int:
+        return sum(len(rows) for side in (self.inserted, self.deleted) for rows in side.values())
+
+
+class Position(TypedDict, total=False):
+    """Where in its source an epoch ends: a JSON object with what its source counts. A source without places leaves it empty."""
+
+    file: str
+    line: int  # of the file, and how many bytes are before its end
+    bytes: int
+    query: str | None  # of Spark, its micro-batch, how many rows of it were taken, and whether that was all
+    batch: int
+    rows: int
+    whole: bool
+    cut: bool  # no commit ended the epoch
+
+
+@dataclass(frozen=True, slots=True)
+class Epoch:
+    """Updates that are applied at once, in the order of their records; the clock moves to `now` if it is later."""
+
+    updates: Sequence[Update]
+    now: float | None = None
+    source: Position = field(default_factory=Position)
