@@ -7,8 +7,9 @@ definition of what happened that every store has to give back.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from whence.events.program import EventProgram, EventRule
 from whence.lang.functors import Undefined
@@ -19,7 +20,8 @@ from whence.provenance.proofs import Proof
 from whence.reference.solve import Solver
 from whence.reference.tables import Table
 
-HOPS = 1_000
+HOPS = 256
+FIRINGS = 100_000  # of one event: one that forks at every hop meets this first
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +34,27 @@ class Firing:
     slow: tuple[Fact, ...]
 
 
+class Hop(NamedTuple):
+    """A step of a run: what fired, the tree of what it made, and which step made its event, if one did."""
+
+    firing: Firing
+    tree: Proof
+    parent: int | None
+
+
 class EndlessRun(ValueError):
     """A run that met the hop limit, with the places that it went round."""
 
-    def __init__(self, event: Fact, places: list[Value], hops: int) -> None:
+    def __init__(self, event: Fact, places: list[Value]) -> None:
         self.event = event
         self.loop = _loop(places)
         way = " -> ".join(str(place) for place in self.loop)
-        super().__init__(f"the event was still on its way after {hops} hops; it went round: {way}")
+        super().__init__(f"the event was still on its way after {len(places) - 1} hops; it went round: {way}")
+
+    @classmethod
+    def of(cls, tree: Proof, events: EventProgram) -> EndlessRun:
+        spine = _spine(tree)
+        return cls(spine[0], [events.place(*each) for each in spine])
 
 
 class SlowTable(Table):
@@ -109,23 +124,24 @@ class Walker:
             facts = tuple(Fact(atom.relation, row) for atom, row in zip(rule.slow, used, strict=True))
             yield Fact(rule.head.relation, head), facts
 
-    def run(
-        self, event: Fact, *, hops: int = HOPS, on_firing: Callable[[Firing], object] | None = None
-    ) -> Iterator[tuple[Fact, Proof]]:
-        """Every output of an event, with its tree, as it comes. Raises EndlessRun."""
-        pending = deque([(event, Proof(event), 0)])
+    def run(self, event: Fact, *, hops: int = HOPS) -> list[Hop]:
+        """All that an event sets off, step by step, each with the tree that it made. Raises EndlessRun."""
+        found: list[Hop] = []
+        pending: deque[tuple[Fact, Proof, int | None]] = deque([(event, Proof(event), None)])
         while pending:
-            fact, proof, height = pending.popleft()
-            if height > hops:
-                raise EndlessRun(event, [self.events.place(*each) for each in _spine(proof)], hops)
+            fact, tree, parent = pending.popleft()
+            if tree.height > hops or len(found) > FIRINGS:
+                raise EndlessRun.of(tree, self.events)
             for firing in self.fire(fact):
-                if on_firing is not None:
-                    on_firing(firing)
-                made = grow(proof, firing)
-                if firing.head.relation in self.events.outputs:
-                    yield firing.head, made
+                made = grow(tree, firing)
                 if firing.head.relation in self.events.by_event:
-                    pending.append((firing.head, made, height + 1))
+                    pending.append((firing.head, made, len(found)))
+                found.append(Hop(firing, made, parent))
+        return found
+
+    def outputs(self, event: Fact, *, hops: int = HOPS) -> list[Proof]:
+        """The trees of the outputs of an event."""
+        return [hop.tree for hop in self.run(event, hops=hops) if hop.firing.head.relation in self.events.outputs]
 
 
 def grow(tree: Proof, firing: Firing) -> Proof:
