@@ -3,7 +3,7 @@ from collections.abc import Callable
 
 import pytest
 
-from whence.io import FactError
+from whence.lang.deep import compound
 from whence.lang.types import Tuple, Value, Variant
 
 Read = Callable[..., set[Tuple]]
@@ -48,7 +48,11 @@ def test_what_json_has_no_form_for_is_text(write: Write, read: Read) -> None:
             "  hint: the file holds a list of rows, each a list or an object",
         ),
         ('{"x": 1}', 'r.json: expected a list of rows, found {"x": 1}\n  hint: put the rows into [ and ]'),
-        ("[" * 100_000, "r.json: the values are nested too deeply\n  hint: write them to a fact file"),
+        (
+            "[" * 100_000,
+            "r.json:1:100001: this is not JSON: Expecting value\n"
+            "  hint: the file holds a list of rows, each a list or an object",
+        ),
         (
             '[[1, null], 2, [3], ["a", null], [true, null], [1.0, null], [1, "nil"], [1, [1]], [1, [1, 2]]]',
             "r.json: row 2: expected a list or an object, found 2\n"
@@ -79,15 +83,13 @@ def test_bad_json_is_reported_row_by_row(content: str, message: str, refusal: Re
     assert refusal(content, COLUMNS, IO="jsonfile", file="r.json") == message
 
 
-def test_values_nested_too_deeply_for_json_are_refused(write: Write) -> None:
+def test_values_of_any_depth_are_read_and_written(read: Read, write: Write) -> None:
     node: Value = None
     for _ in range(10 * sys.getrecursionlimit()):
-        node = ("a", node)
-    with pytest.raises(FactError) as caught:
-        write([(node,)], "n: Node", IO="jsonfile", file="r.json")
-    assert str(caught.value) == (
-        "cannot write r as JSON: its values are nested too deeply\n  hint: write it to a fact file: IO=file"
-    )
+        node = compound(("a", node))
+    for objects in ("list", "object"):
+        text = write([(node,)], "n: Node", IO="jsonfile", file="r.json", format=objects)
+        assert read(text, "n: Node", IO="jsonfile", file="r.json", format=objects) == {(node,)}
 
 
 def test_a_whole_number_that_no_float_can_hold_is_reported(refusal: Refusal) -> None:
@@ -99,7 +101,7 @@ def test_a_whole_number_that_no_float_can_hold_is_reported(refusal: Refusal) -> 
 
 def test_nan_is_no_value_and_there_is_one_zero(read: Read, refusal: Refusal) -> None:
     assert refusal("[[NaN]]", "x: float", IO="jsonfile", file="r.json").startswith(
-        "r.json: row 1: x: nan is no value\n"
+        "r.json: row 1: x: nan is not a value\n"
     )
     ((zero,),) = read("[[-0.0]]", "x: float", IO="jsonfile", file="r.json")
     assert str(zero) == "0.0"

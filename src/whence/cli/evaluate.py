@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -202,12 +201,12 @@ def reported_errors() -> Iterator[None]:
     except (reference.FunctionError, NotInThisSemiring) as error:
         show(err, f"error: {error}")
         raise typer.Exit(1) from None
-    except RecursionError:
-        # Python compares nested tuples recursively.
-        show(err, f"error: a value is nested deeper than {sys.getrecursionlimit()} levels, too deep to be compared")
-        raise typer.Exit(1) from None
     except RunawayError as error:
         show(err, f"error: {error}")
+        raise typer.Exit(RUNAWAY) from None
+    except MemoryError:
+        show(err, "error: there is not enough memory for this")
+        show(err, "  hint: --max-tuples stops a program that derives too much; whence run keeps a large state in parts")
         raise typer.Exit(RUNAWAY) from None
 
 

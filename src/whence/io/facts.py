@@ -49,7 +49,7 @@ def write_relation(
     if path is not None:
         _write(path, rows, options, relation, types)
     elif options.json and options.filename is None:
-        _print(_lines(_format_json(rows, options, relation, types)))
+        _print(_lines(format_json(rows, options, relation, types)))
     else:
         _print_framed(rows, options, relation, types)
 
@@ -80,7 +80,7 @@ def _where_from(path: Path, relation: Relation, folder: Path) -> str:
 
 def _write(path: Path, rows: list[Tuple], options: Options, relation: Relation, types: Types) -> None:
     if options.json:
-        text = _lines(_format_json(rows, options, relation, types))
+        text = _lines(format_json(rows, options, relation, types))
     else:
         if not reads_back(rows, options, relation):
             message = f"{path}: a symbol of {relation.name} holds a line end or the delimiter, so the file is ambiguous"
@@ -100,14 +100,6 @@ def _print_framed(rows: list[Tuple], options: Options, relation: Relation, types
 def _with_header(rows: list[Tuple], options: Options, relation: Relation, types: Types) -> Iterable[str]:
     lines = format_rows(rows, options, relation, types)
     return [header(options, relation), *lines] if options.headers else lines
-
-
-def _format_json(rows: list[Tuple], options: Options, relation: Relation, types: Types) -> Iterable[str]:
-    try:
-        return format_json(rows, options, relation, types)
-    except RecursionError:
-        problem = f"cannot write {relation.name} as JSON: its values are nested too deeply"
-        raise FactError([problem], hints=["write it to a fact file: IO=file"]) from None
 
 
 def _print(text: str) -> None:

@@ -9,31 +9,31 @@ import json
 import re
 import sys
 from collections.abc import Iterable, Iterator
+from itertools import repeat
 from math import isfinite, isnan
 
 from whence.io.errors import FactError
+from whence.io.json_text import Json, read_json, show_json, write_json
 from whence.io.values import described, format_float, format_value, parse_value, quoted
+from whence.lang.deep import Steps, compound, without_recursion
 from whence.lang.program import Relation
 from whence.lang.transfers import Options
 from whence.lang.types import FLOAT, SYMBOL, AdtKind, Field, Kind, ListKind, RecordKind, Tuple, Types, Value
 
-Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
-
 # Whole floats up to here are written without a fraction, as in fact files.
 _EXACT = 2.0**53
+_SHOWN = 60  # characters of a value in a message
 
 
 def parse_json(text: str, relation: Relation, types: Types, name: str) -> set[Tuple]:
     try:
-        rows: Json = json.loads(text)
+        rows = read_json(text)
     except json.JSONDecodeError as error:
         problem = f"{name}:{error.lineno}:{error.colno}: this is not JSON: {error.msg}"
         raise FactError([problem], hints=["the file holds a list of rows, each a list or an object"]) from None
     except ValueError:
         # Python converts only so many digits.
         raise _too_long(text, name) from None
-    except RecursionError:
-        raise FactError([f"{name}: the values are nested too deeply"], hints=["write them to a fact file"]) from None
     if not isinstance(rows, list):
         problem = f"{name}: expected a list of rows, found {shown(rows)}"
         raise FactError([problem], hints=["put the rows into [ and ]"])
@@ -60,10 +60,7 @@ def _too_long(text: str, name: str) -> FactError:
 
 def format_json(rows: Iterable[Tuple], options: Options, relation: Relation, types: Types) -> Iterator[str]:
     """One line for each row, without its end."""
-    texts = [
-        json.dumps(fields_to_json(row, relation.fields, options, types), ensure_ascii=False, allow_nan=False)
-        for row in rows
-    ]
+    texts = [write_json(fields_to_json(row, relation.fields, options, types)) for row in rows]
     opened = [f"{'' if at else '['}{text}" for at, text in enumerate(texts)] or ["["]
     last = len(opened) - 1
     return (f"{text}{']' if at == last else ','}" for at, text in enumerate(opened))
@@ -73,16 +70,22 @@ def format_json(rows: Iterable[Tuple], options: Options, relation: Relation, typ
 
 
 def fields_from_json(row: Json, fields: tuple[Field, ...], types: Types) -> Tuple:
+    return tuple(
+        _from_json(value, each.name, each.kind, types) for value, each in zip(_listed(row, fields), fields, strict=True)
+    )
+
+
+def _listed(row: Json, fields: tuple[Field, ...]) -> list[Json]:
+    """The values of fields, in their order."""
     match row:
         case dict():
-            values = _by_name(row, [each.name for each in fields])
+            return _by_name(row, [each.name for each in fields])
         case list() if len(row) == len(fields):
-            values = row
+            return row
         case list():
             raise ValueError(f"{len(row)} values, but {len(fields)} expected")
         case _:
             raise ValueError(f"expected a list or an object, found {shown(row)}")
-    return tuple(_from_json(value, each.name, each.kind, types) for value, each in zip(values, fields, strict=True))
 
 
 def _by_name(row: dict[str, Json], names: list[str]) -> list[Json]:
@@ -96,13 +99,35 @@ def _by_name(row: dict[str, Json], names: list[str]) -> list[Json]:
 
 
 def _from_json(value: Json, attribute: str, kind: Kind, types: Types) -> Value:
+    if isinstance(kind, RecordKind | ListKind):
+        return without_recursion(_compound_from_json(value, attribute, kind, types))
+    return _leaf_from_json(value, attribute, kind, types)
+
+
+def _compound_from_json(value: Json, attribute: str, kind: Kind, types: Types) -> Steps[Value]:
+    parts: Iterable[tuple[Json, str, Kind]]
     match value, kind:
         case None, RecordKind():
             return None
         case list() | dict(), RecordKind(name):
-            return fields_from_json(value, types.records[name], types)
+            fields = types.records[name]
+            named = zip(_listed(value, fields), fields, strict=True)
+            parts = ((part, each.name, each.kind) for part, each in named)
         case list(), ListKind(element):
-            return tuple(_from_json(item, attribute, element, types) for item in value)
+            parts = ((item, attribute, element) for item in value)
+        case _:
+            raise ValueError(f"{attribute}: {shown(value)} is not {described(kind)}")
+    found: list[Value] = []
+    for part, name, inner in parts:
+        if isinstance(inner, RecordKind | ListKind):
+            found.append((yield _compound_from_json(part, name, inner, types)))
+        else:
+            found.append(_leaf_from_json(part, name, inner, types))
+    return compound(found)
+
+
+def _leaf_from_json(value: Json, attribute: str, kind: Kind, types: Types) -> Value:
+    match value, kind:
         case str(), _ if kind == SYMBOL:
             return value
         # The infinities, which JSON cannot write as numbers.
@@ -114,7 +139,7 @@ def _from_json(value: Json, attribute: str, kind: Kind, types: Types) -> Value:
             except OverflowError:
                 raise ValueError(f"{attribute}: {quoted(str(value))} is out of range for a float") from None
             if isnan(real):
-                raise ValueError(f"{attribute}: nan is no value")
+                raise ValueError(f"{attribute}: nan is not a value")
             return real
         case int(), _ if not isinstance(value, bool) and kind not in (SYMBOL, FLOAT):
             return _parse(str(value), attribute, kind, types)
@@ -130,31 +155,50 @@ def _parse(text: str, attribute: str, kind: Kind, types: Types) -> Value:
 
 
 def shown(value: Json) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 60 else quoted(text)
+    text = show_json(value, _SHOWN)
+    return text if len(text) <= _SHOWN else quoted(text)
 
 
 # -- writing ----------------------------------------------------------------------------------------------------------
 
 
 def fields_to_json(row: Tuple, fields: tuple[Field, ...], options: Options, types: Types) -> Json:
-    values = [_to_json(value, each.kind, options, types) for value, each in zip(row, fields, strict=True)]
+    return _put_together(
+        [_to_json(value, each.kind, options, types) for value, each in zip(row, fields, strict=True)], fields, options
+    )
+
+
+def _put_together(values: list[Json], fields: tuple[Field, ...], options: Options) -> Json:
     if options.objects:
         return {each.name: value for each, value in zip(fields, values, strict=True)}
     return values
 
 
 def _to_json(value: Value, kind: Kind, options: Options, types: Types) -> Json:
-    match value, kind:
-        case tuple(), RecordKind(name):
-            return fields_to_json(value, types.records[name], options, types)
-        case tuple(), ListKind(element):
-            return [_to_json(item, element, options, types) for item in value]
-        case float(), _ if not isfinite(value):
+    if isinstance(value, tuple):
+        return without_recursion(_compound_to_json(value, kind, options, types))
+    return _leaf_to_json(value, kind, types)
+
+
+def _compound_to_json(value: tuple[Value, ...], kind: Kind, options: Options, types: Types) -> Steps[Json]:
+    fields = types.records[kind.name] if isinstance(kind, RecordKind) else ()
+    kinds = repeat(kind.element) if isinstance(kind, ListKind) else (each.kind for each in fields)
+    found: list[Json] = []
+    for part, inner in zip(value, kinds, strict=False):
+        if isinstance(part, tuple):
+            found.append((yield _compound_to_json(part, inner, options, types)))
+        else:
+            found.append(_leaf_to_json(part, inner, types))
+    return _put_together(found, fields, options) if isinstance(kind, RecordKind) else found
+
+
+def _leaf_to_json(value: Value, kind: Kind, types: Types) -> Json:
+    match value:
+        case float() if not isfinite(value):
             return format_float(value)
-        case float(), _:
+        case float():
             return int(value) if value.is_integer() and abs(value) <= _EXACT else value
-        case None | int() | str(), _:
+        case None | int() | str():
             return value
         case _:
             return format_value(value, kind, types)

@@ -20,13 +20,13 @@ from sys import float_info
 
 from whence.io.changes import Update
 from whence.io.errors import FactError
-from whence.io.json_rows import Json, fields_from_json, fields_to_json, shown
+from whence.io.json_rows import fields_from_json, fields_to_json, shown
+from whence.io.json_text import Json, read_json, write_json
 from whence.io.order import sort_rows
 from whence.lang.program import Program, Relation
 from whence.lang.transfers import Options
 from whence.lang.types import Tuple, Types
 
-_READABLE = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 POLL = 0.2
 IDLE = 1.0
 _PORTION = 1 << 16
@@ -50,7 +50,7 @@ class Tick:
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """A line that cannot be applied. Bytes of it that are no UTF-8 stand in `record` as `\\xNN`."""
+    """A line that cannot be applied. Bytes of it that are not UTF-8 stand in `record` as `\\xNN`."""
 
     line: int
     reason: str
@@ -100,13 +100,11 @@ def parse_record(line: bytes, number: int, schema: Schema) -> Record | None:
 
 def _object(line: bytes) -> dict[str, Json]:
     try:
-        value: Json = json.loads(line.decode())
+        value = read_json(line.decode())
     except UnicodeDecodeError as error:
         raise ValueError(f"byte 0x{line[error.start]:02x} at offset {error.start} is not UTF-8") from None
     except json.JSONDecodeError as error:
         raise ValueError(f"this is not JSON: {error.msg} at character {error.colno}") from None
-    except RecursionError:
-        raise ValueError("the values are nested too deeply") from None
     except ValueError:
         # Python converts only so many digits.
         raise ValueError("a number has too many digits") from None
@@ -166,7 +164,7 @@ def read_lines(
     """The lines of a stream as they come, until it ends or `stopped` says so.
 
     To `follow` is to wait for more where a file ends; None then says that nothing has come for a while. What is written
-    of a line that has not ended is no line yet.
+    of a line that has not ended is not a line yet.
     """
     rest = b""
     last = time.monotonic()
@@ -283,7 +281,7 @@ def reported_writing(path: Path) -> Iterator[None]:
 
 def _line(record: dict[str, Json]) -> bytes:
     try:
-        return f"{_READABLE.encode(record)}\n".encode()
+        return f"{write_json(record)}\n".encode()
     except UnicodeEncodeError:
         # Half of a surrogate pair has no UTF-8 form, but it has an escape.
-        return f"{json.dumps(record, allow_nan=False)}\n".encode()
+        return f"{write_json(record, ascii_only=True)}\n".encode()

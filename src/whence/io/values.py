@@ -6,11 +6,12 @@ Values are read and written without recursion, because a linked list of records 
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import repeat
 from typing import NoReturn
 
+from whence.lang.deep import Steps, compound, without_recursion
 from whence.lang.types import (
     FLOAT,
     NUMBER,
@@ -195,10 +196,6 @@ def _branches(kind: Kind, types: Types) -> Mapping[str, tuple[Field, ...]]:
     return types.adts[str(kind)]
 
 
-# A value under way: it asks for its parts by their kind and the bracket that closes it, and returns itself.
-_Reading = Generator[tuple[Kind, str], Value, Value]
-
-
 @dataclass
 class _Reader:
     text: str
@@ -209,29 +206,13 @@ class _Reader:
         self.at = self.start
 
     def read(self, kind: Kind) -> Value:
-        return self._finish(self._value(kind, ""))
+        return without_recursion(self._value(kind, ""))
 
     def read_fields(self, fields: tuple[Field, ...]) -> tuple[Value, ...]:
         self._expect("(")
-        values = self._finish(self._fields(fields, ")"))
-        assert isinstance(values, tuple)
-        return values
+        return without_recursion(self._fields(fields, ")"))
 
-    def _finish(self, reading: _Reading) -> Value:
-        under_way = [reading]
-        value: Value = None
-        while under_way:
-            try:
-                part = under_way[-1].send(value)
-            except StopIteration as done:
-                under_way.pop()
-                value = done.value
-            else:
-                under_way.append(self._value(*part))
-                value = None
-        return value
-
-    def _value(self, kind: Kind, closer: str) -> _Reading:
+    def _value(self, kind: Kind, closer: str) -> Steps[Value]:
         self._skip_space()
         match kind:
             case RecordKind(name):
@@ -251,24 +232,24 @@ class _Reader:
             case _:
                 return self._symbol(closer) if kind == SYMBOL else self._number(kind, closer)
 
-    def _fields(self, fields: tuple[Field, ...], closer: str) -> Generator[tuple[Kind, str], Value, tuple[Value, ...]]:
+    def _fields(self, fields: tuple[Field, ...], closer: str) -> Steps[tuple[Value, ...]]:
         values: list[Value] = []
         for each in fields:
             if values:
                 self._expect(",", or_else=f" and {each.name}: {each.type}")
-            values.append((yield each.kind, closer))
+            values.append((yield self._value(each.kind, closer)))
         self._expect(closer)
-        return tuple(values)
+        return compound(values)
 
-    def _items(self, element: Kind) -> Generator[tuple[Kind, str], Value, tuple[Value, ...]]:
+    def _items(self, element: Kind) -> Steps[tuple[Value, ...]]:
         self._expect("[")
         if self._accept("]"):
             return ()
-        values = [(yield element, "]")]
+        values = [(yield self._value(element, "]"))]
         while self._accept(","):
-            values.append((yield element, "]"))
+            values.append((yield self._value(element, "]")))
         self._expect("]", or_else=" or ','")
-        return tuple(values)
+        return compound(values)
 
     def _branch(self, kind: Kind) -> tuple[str, tuple[Field, ...]]:
         branches = _branches(kind, self.types)

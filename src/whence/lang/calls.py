@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from numbers import Integral
 
+from whence.lang.deep import compounded
 from whence.lang.fit import fits
 from whence.lang.functors import to_signed, to_unsigned
 from whence.lang.types import FLOAT, NUMBER, UNSIGNED, Kind, Types, Value
@@ -26,5 +27,5 @@ def checked_call(
     if kind in (NUMBER, UNSIGNED) and isinstance(result, Integral):
         return to_signed(int(result)) if kind == NUMBER else to_unsigned(int(result))
     if fits(result, kind, types):
-        return float(result) + 0.0 if kind == FLOAT else result  # type: ignore[arg-type,return-value]
+        return float(result) + 0.0 if kind == FLOAT else compounded(result)  # type: ignore[arg-type]
     raise FunctionError(f"{shown} returned {result!r}, which is no {kind}")

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from whence.io.json_rows import Json
+from whence.io.json_text import Json
 from whence.lang import Program, load
 from whence.lang.load import Functions
 from whence.pipeline.files import Damaged, StateError, checksum, reported_reading, write_file

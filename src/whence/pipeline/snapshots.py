@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from whence.io.changes import Position
-from whence.io.json_rows import Json
+from whence.io.json_text import Json
 from whence.io.updates import reported_writing
 from whence.lang.program import Program, Relation
 from whence.lang.types import Tuple, Types

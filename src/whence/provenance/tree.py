@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import isfinite
 
-from whence.io.json_rows import Json
+from whence.io.json_text import Json
 from whence.io.values import format_float
 from whence.lang.program import Program
 from whence.lang.types import Value, Variant

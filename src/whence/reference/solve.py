@@ -13,6 +13,7 @@ from itertools import islice, repeat
 
 from whence.lang.aggregates import combine
 from whence.lang.calls import FunctionError, checked_call
+from whence.lang.deep import compound
 from whence.lang.functors import Undefined, holds, implementation, solutions_of_range
 from whence.lang.order import is_bound
 from whence.lang.program import (
@@ -198,12 +199,12 @@ class Solver:
             case Const(value=value):
                 return value
             case Make(args=args, branch=branch):
-                parts = tuple(self.value(arg, environment) for arg in args)
+                parts = compound(self.value(arg, environment) for arg in args)
                 return parts if branch is None else Variant(branch, parts)
             case Cons(items=items, rest=rest):
                 tail = self.value(rest, environment)
                 assert isinstance(tail, tuple)
-                return (*(self.value(item, environment) for item in items), *tail)
+                return compound((*(self.value(item, environment) for item in items), *tail))
             case Apply(functor="autoinc"):
                 return self._count(term, environment)
             case Apply(functor=functor, args=args, kind=kind):

@@ -20,6 +20,7 @@ from whence.backends.local.table import Table
 from whence.backends.local.words import Dictionary, Words
 from whence.engine.protocol import ADDED, BATCH, EXTERNAL, GONE, HIDDEN, QUEUED, SUSPENDED, Forbid, Spread, Trace
 from whence.lang.calls import FunctionError, checked_call
+from whence.lang.deep import compound
 from whence.lang.functors import solutions_of_range
 from whence.lang.program import Program
 from whence.lang.types import AdtKind, Kind, Tuple, Value, Variant
@@ -423,11 +424,11 @@ class LocalBackend:
         values: list[Value]
         if step.rest is not None:
             tails = self.dictionary.decode_column(self._column(step.rest, batch), step.kind)
-            values = [row + tail for row, tail in zip(rows, tails, strict=True)]  # type: ignore[operator]
+            values = [compound(row + tail) for row, tail in zip(rows, tails, strict=True)]  # type: ignore[operator]
         elif step.branch is not None:
-            values = [Variant(step.branch, row) for row in rows]
+            values = [Variant(step.branch, compound(row)) for row in rows]
         else:
-            values = list(rows)
+            values = list(map(compound, rows))
         batch.columns[step.target] = self.dictionary.encode_column(values, step.kind)
 
     def _take_apart(self, step: TakeApart, batch: Batch) -> None:

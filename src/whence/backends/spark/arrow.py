@@ -10,6 +10,7 @@ import pyarrow as pa
 from whence.backends.local.words import Dictionary, Words
 from whence.backends.spark.shapes import BRANCH, Shapes
 from whence.io.values import format_value, parse_value
+from whence.lang.deep import compound
 from whence.lang.functors import to_signed, to_unsigned
 from whence.lang.types import (
     FLOAT,
@@ -103,7 +104,7 @@ def _reader(kind: Kind, shapes: Shapes) -> Callable[..., Value]:
     match kind:
         case ListKind(element):
             read = _reader(element, shapes)
-            return lambda items: tuple(read(item) for item in items)
+            return lambda items: compound(read(item) for item in items)
         case RecordKind():
             fields = _readers(shapes.fields_of(kind), shapes)
             return lambda item: None if item is None else tuple(read(item[name]) for name, read in fields)
