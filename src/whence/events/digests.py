@@ -99,7 +99,12 @@ class PrintedIds:
         return sha1(f"{fact.relation}({','.join(shown)})".encode(), usedforsecurity=False).digest()
 
     def execution_id(
-        self, rule: str, place: Value, slow: Iterable[bytes], event: bytes | None, parent: bytes | None  # noqa: ARG002
+        self,
+        rule: str,
+        place: Value,
+        slow: Iterable[bytes],
+        event: bytes | None,
+        parent: bytes | None,  # noqa: ARG002
     ) -> bytes:
         return self._concatenated(rule, str(place), *slow, event or b"")
 

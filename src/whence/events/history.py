@@ -65,6 +65,17 @@ class History:
             last = intervals.pop()
             intervals.append(Interval(last.since, configuration, last.since_time, time))
 
+    def at(self, time: float) -> int:
+        """The configuration at a time: the last whose change was not later. Changes without a time count as long ago."""
+        times = [
+            (number, when)
+            for intervals in self._intervals.values()
+            for each in intervals
+            for number, when in ((each.since, each.since_time), (each.until, each.until_time))
+            if number is not None and (when is None or when <= time)
+        ]
+        return max((number for number, _ in times), default=0)
+
     def fact(self, identity: bytes) -> Fact | None:
         return self._facts.get(identity)
 

@@ -81,10 +81,9 @@ def equivalence_keys(events: EventProgram) -> Keys:
 
 def _critical(rule: EventRule, events: EventProgram) -> Iterator[tuple[Attribute, Reason]]:
     seen: dict[str, int] = {}
-    for column, term in enumerate(rule.event.args):
-        for part in walk(term):
-            if isinstance(part, Var):
-                seen[part.name] = seen.get(part.name, 0) + 1
+    for part in walk(rule.event.args):
+        if isinstance(part, Var):
+            seen[part.name] = seen.get(part.name, 0) + 1
     for column, term in enumerate(rule.event.args):
         attribute = Attribute(rule.event.relation, column)
         if isinstance(term, Anything):
@@ -206,11 +205,10 @@ def _by_reachability(events: EventProgram) -> tuple[int, ...]:
 
 def _connect_conditions(rule: EventRule, own: Mapping[str, list[int]], connect: object) -> None:
     assert callable(connect)
-    everywhere = {
-        name: [Attribute(atom.relation, column) for atom in (rule.event, *rule.slow, rule.head) for column in _places(atom).get(name, ())]
-        for literal in rule.body
-        for name in _names((literal.left, literal.right) if isinstance(literal, Comparison) else ())
-    }
+    everywhere: dict[str, list[Attribute]] = {}
+    for atom in (rule.event, *rule.slow, rule.head):
+        for name, columns in _places(atom).items():
+            everywhere.setdefault(name, []).extend(Attribute(atom.relation, column) for column in columns)
     for test, target in _conditions(rule):
         names = _names((test.left, test.right))
         for mine in names:
@@ -237,7 +235,9 @@ def _by_joins(events: EventProgram) -> tuple[int, ...]:
     return _reaching(events, joined, edges)
 
 
-def _reaching(events: EventProgram, goals: set[Attribute], edges: Mapping[Attribute, set[Attribute]]) -> tuple[int, ...]:
+def _reaching(
+    events: EventProgram, goals: set[Attribute], edges: Mapping[Attribute, set[Attribute]]
+) -> tuple[int, ...]:
     found = []
     for column in range(events.program.relations[events.event].arity):
         met = {Attribute(events.event, column)}

@@ -21,7 +21,19 @@ from whence.events.problems import (
     NotOneEvent,
 )
 from whence.lang.diagnostics import Diagnostic, Diagnostics
-from whence.lang.program import Aggregation, Apply, Atom, Comparison, Generator, Literal, Negation, Program, Rule, Term, Var
+from whence.lang.program import (
+    Aggregation,
+    Apply,
+    Atom,
+    Comparison,
+    Generator,
+    Literal,
+    Negation,
+    Program,
+    Rule,
+    Term,
+    Var,
+)
 from whence.lang.tree import NOWHERE, FunctorDecl, walk
 from whence.lang.types import FLOAT, Tuple, Value
 from whence.plan.wildcards import name_wildcards
@@ -97,10 +109,14 @@ def event_program(program: Program) -> EventProgram:
     outputs = tuple(name for name in program.outputs if name in derived)
     if not outputs:
         problem = "no derived relation is of interest: there is no .output of one"
-        found.add(NoEvent(NOWHERE, problem=problem, advice="name the relations whose trees are to be kept: .output recv"))
+        found.add(
+            NoEvent(NOWHERE, problem=problem, advice="name the relations whose trees are to be kept: .output recv")
+        )
     found.raise_if_errors()
-    slow = tuple(name for name in program.relations if any(name == atom.relation for rule in rules for atom in rule.slow))
-    for caution in _cautions(program, rules):
+    slow = tuple(
+        name for name in program.relations if any(name == atom.relation for rule in rules for atom in rule.slow)
+    )
+    for caution in _cautions(rules):
         found.add(caution)
     return EventProgram(program, event, tuple(rules), slow, outputs, tuple(found.warnings))
 
@@ -134,9 +150,7 @@ def _refuse_the_rest(program: Program, found: Diagnostics) -> None:
             found.add(NotInEvents(statement.span, what=what, advice="trees are made again by running the rules again"))
 
 
-def _event_rule(
-    rule: Rule, program: Program, event: str, derived: set[str], found: Diagnostics
-) -> EventRule | None:
+def _event_rule(rule: Rule, program: Program, event: str, derived: set[str], found: Diagnostics) -> EventRule | None:
     if rule.is_fact:
         if rule.head.relation == event or rule.head.relation in derived:
             advice = "events come from outside: put it into the file of events"
@@ -181,7 +195,9 @@ def _not_one(rule: Rule, events: list[Atom], program: Program, event: str) -> Di
         return NotOneEvent(rule.span, rule=rule.name, found="no event atom", advice=advice)
     names = " and ".join(atom.relation for atom in events)
     condition = next((atom.relation for atom in events if atom.relation != event), event)
-    advice = f"{condition} is derived by rules, so it is an event too: split the rule, or make {condition} a base relation"
+    advice = (
+        f"{condition} is derived by rules, so it is an event too: split the rule, or make {condition} a base relation"
+    )
     wanted = [atom for atom in events if program.relations[atom.relation].role == "slow"]
     if wanted:
         advice = f"{wanted[0].relation} is .slow and derived by rules: derive it in a program of its own"
@@ -193,9 +209,7 @@ def _check_place(rule: Rule, event: Atom, atom: Atom, program: Program, found: D
     at = event.args[program.relations[event.relation].location or 0]
     place = atom.args[program.relations[atom.relation].location or 0]
     if place != at:
-        found.add(
-            AnotherPlace(atom.span, relation=atom.relation, rule=rule.name, place=_shown(place), at=_shown(at))
-        )
+        found.add(AnotherPlace(atom.span, relation=atom.relation, rule=rule.name, place=_shown(place), at=_shown(at)))
 
 
 def _check_reach(rules: Iterable[EventRule], event: str, found: Diagnostics) -> None:
@@ -208,7 +222,7 @@ def _check_reach(rules: Iterable[EventRule], event: str, found: Diagnostics) -> 
         found.add(NeverReached(rule.event.span, event=event, relation=rule.event.relation, rule=rule.name))
 
 
-def _cautions(program: Program, rules: list[EventRule]) -> Iterator[Diagnostic]:
+def _cautions(rules: list[EventRule]) -> Iterator[Diagnostic]:
     for at, rule in enumerate(rules):
         others = [each.name for each in rules[:at] if each.event.relation == rule.event.relation]
         if others:
@@ -244,7 +258,9 @@ def may_be_undefined(term: Term) -> bool:
     )
 
 
-_PARTIAL = frozenset("/ % ^ to_number to_unsigned to_float ftoi ftou last exp log sqrt tan acos asin atanh acosh".split())
+_PARTIAL = frozenset(
+    "/ % ^ to_number to_unsigned to_float ftoi ftou last exp log sqrt tan acos asin atanh acosh".split()
+)
 _EXACT = frozenset(("itof", "utof", "min", "max"))  # floats that are never "not a number"
 
 

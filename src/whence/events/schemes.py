@@ -8,6 +8,7 @@ A scheme is asked at each step, where the step is taken. What it needs to know o
 - *basic* keeps no tuples but the first and leaves the others to be made again.
 - *advanced* keeps a chain of steps once, whatever the events that took it: a step's id is a digest of its rule, its slow tuples
   and the chain below, so it is put in if it is not there, and nothing has to be known of classes to be right.
+- *replay* keeps no steps at all: trees come from running the events again in the configurations that they met.
 """
 
 from __future__ import annotations
@@ -89,13 +90,15 @@ class Basic:
     def fire(self, place: str, firing: Firing, slow: Iterable[bytes], trail: Trail) -> Trail:
         used = list(slow)
         step = self._ids.execution_id(firing.rule, place, used, self.event_id(firing, trail), trail.step)
-        self._executions.insert((place, step, firing.rule, used, self.kept_event(firing, trail), trail.place, trail.step))
+        self._executions.insert(
+            (place, step, firing.rule, used, self.kept_event(firing, trail), trail.place, trail.step)
+        )
         return trail.onward(place, step)
 
     def event_id(self, firing: Firing, trail: Trail) -> bytes:  # noqa: ARG002 - the first event is enough to tell runs apart
         return trail.event
 
-    def kept_event(self, firing: Firing, trail: Trail) -> bytes | None:
+    def kept_event(self, firing: Firing, trail: Trail) -> bytes | None:  # noqa: ARG002
         return trail.event if trail.step is None else None
 
     def arrive(self, place: str, fact: Fact, trail: Trail, text: str) -> None:
@@ -125,7 +128,30 @@ class Exspan(Basic):
         self._derivations.insert((place, identity, trail.place, trail.step, trail.run))
 
 
-SCHEMES: Mapping[str, Callable[[Tables, Ids], Scheme]] = {"exspan": Exspan, "basic": Basic, "advanced": Advanced}
+class Replay:
+    """Keeps what came in, and nothing else."""
+
+    name = "replay"
+
+    def __init__(self, tables: Tables, ids: Ids) -> None:
+        pass
+
+    def fire(self, place: str, firing: Firing, slow: Iterable[bytes], trail: Trail) -> Trail:  # noqa: ARG002
+        return trail.onward(place, b"")
+
+    def arrive(self, place: str, fact: Fact, trail: Trail, text: str) -> None:
+        pass
+
+    def step(self, place: str, step: bytes) -> Step | None:  # noqa: ARG002
+        return None
+
+
+SCHEMES: Mapping[str, Callable[[Tables, Ids], Scheme]] = {
+    "exspan": Exspan,
+    "basic": Basic,
+    "advanced": Advanced,
+    "replay": Replay,
+}
 
 
 def _before(place: str | None, step: bytes | None) -> tuple[str, bytes] | None:

@@ -78,6 +78,7 @@ class EventStore:
         self.walker = Walker(events)
         self.history = History(self.tables["history"], self.ids, self.texts)
         self.history.load()
+        self.history.configuration = max(self.history.configuration, self.tables.about.get("configuration", 0))
         self.history.restore(self.walker.slow)
         self.runs: int = self.tables.about.get("runs", 0)
         self._solver = Solver(events.program, {})
@@ -176,14 +177,21 @@ class EventStore:
         except NotCarried:
             return None
 
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """The relations whose trees are in the tables."""
+        return () if self.scheme.name == "replay" else self.events.outputs
+
     def arrived(self, output: Fact, trail: Trail) -> None:
         """An output is at its place."""
+        if output.relation not in self.kept:
+            return
         short = self.ids.tuple_id(output)[:SHORT]
         self.tables["outputs"].insert((self.texts.place(output), short, trail.place, trail.step, trail.run))
 
     def commit(self, position: Position | None = None) -> None:
         """Once it returns, everything up to here survives whatever happens to the process."""
-        about: dict[str, Any] = {"runs": self.runs}
+        about: dict[str, Any] = {"runs": self.runs, "configuration": self.history.configuration}
         if position is not None:
             about["position"] = dict(position)
         self.tables.commit(**about)

@@ -41,7 +41,7 @@ def _layout(*columns: tuple[str, pa.DataType], unique: bool = True) -> Layout:
 _PLACE, _IDS, _TEXT, _RUN = pa.string(), pa.list_(_ID), pa.string(), pa.int64()
 _SHORT = pa.binary(8)
 LAYOUTS: Mapping[str, Layout] = {
-    # What came in, one row a run. `short` is the beginning of the tuple's id: enough to look it up, since what is found is compared.
+    # What came in, one row a run. `short` is how the tuple's id begins: enough to look it up, for what is found is compared.
     "events": _layout(
         ("place", _PLACE), ("run", _RUN), ("relation", _TEXT), ("tuple", _TEXT), ("short", _SHORT), ("time", pa.float64()),
         ("configuration", pa.int64()), unique=False,
@@ -172,6 +172,10 @@ class Table:
         write_file(self.path / name, data)
         self.files[name] = checksum(data)
 
+    def forget(self) -> None:
+        """The files are others than before."""
+        self._known = self._by_id = None
+
     def written(self) -> None:
         """What was fresh is on disk now."""
         if self._by_id is not None:
@@ -223,7 +227,7 @@ class Tables:
             table.files = {}
             if listed := list(kept):
                 table.write(listed, f"{self.commits:08d}.parquet")
-            self._tables[name] = Table(name, self.folder, table.files)
+            table.forget()
         self._publish()
         for path in old:
             path.unlink(missing_ok=True)
@@ -267,7 +271,9 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     """Raises StateError if the folder does not hold an event store."""
     path = folder / MANIFEST
     if not path.exists():
-        raise StateError([f"{folder} does not hold an event store"], hints=["whence events run … --store DIR makes one"])
+        raise StateError(
+            [f"{folder} does not hold an event store"], hints=["whence events run … --store DIR makes one"]
+        )
     with reported_reading(path):
         data = path.read_bytes()
     content: dict[str, Any] = {}

@@ -28,7 +28,9 @@ class Texts:
         return json.dumps(values, ensure_ascii=False, allow_nan=False)
 
     def parse(self, relation: str, text: str) -> Tuple:
-        return fields_from_json(json.loads(text), self.events.program.relations[relation].fields, self.events.program.types)
+        return fields_from_json(
+            json.loads(text), self.events.program.relations[relation].fields, self.events.program.types
+        )
 
     def place(self, fact: Fact) -> str:
         """Where the tuple is, readable: a symbol as it is, other values as JSON."""

@@ -98,6 +98,12 @@ class Walker:
                 found.append(Firing(rule.name, head, event, slow))
         return found
 
+    def solver_for(self, event: Fact, rule: EventRule) -> Solver:
+        """What tells which literals of a rule the event satisfies."""
+        self._solver.tables[event.relation] = _Passing(event.tuple)
+        self._solver.rule = rule.rule
+        return self._solver
+
     def again(self, name: str, event: Fact, slow: tuple[Fact, ...]) -> Fact | None:
         """What a rule makes of an event and the slow tuples it used, or None if it does not fire on them."""
         rule, body, atoms = self._checks[name]

@@ -371,7 +371,9 @@ def _role(
         found.append(BadDirective(statement.span, problem=problem, advice=f"write .{kind} {relation.name}"))
     elif relation.role not in (None, kind):
         problem = f"{relation.name} is said to be both .event and .slow"
-        found.append(BadDirective(span, problem=problem, advice="an event passes by, a slow relation stays: choose one"))
+        found.append(
+            BadDirective(span, problem=problem, advice="an event passes by, a slow relation stays: choose one")
+        )
     declarations.relations[relation.name] = replace(relation, role=kind)
 
 
