@@ -24,7 +24,7 @@ from whence.lang.diagnostics import (
     UnknownType,
     UnregisteredFunction,
 )
-from whence.lang.functors import SIGNATURES
+from whence.lang.functors import REPLACEABLE, SIGNATURES
 from whence.lang.program import Relation, Transfer, Window
 from whence.lang.tree import Span
 from whence.lang.types import FLOAT, NUMBER, PRIMITIVES, SYMBOL, AdtKind, Field, Kind, ListKind, RecordKind, Types
@@ -309,7 +309,7 @@ class _Declarer:
     def functor(
         self, statement: tree.FunctorDecl, declarations: Declarations, functions: Mapping[str, Callable[..., object]]
     ) -> None:
-        if statement.name in declarations.functors or statement.name in SIGNATURES:
+        if statement.name in declarations.functors or statement.name in SIGNATURES.keys() - REPLACEABLE:
             self.found.append(Redefined(statement.span, what="functor", name=statement.name))
             return
         params = tuple(self.resolve(param)[1] or PRIMITIVES["symbol"] for param in statement.params)

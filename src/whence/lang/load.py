@@ -26,6 +26,7 @@ from whence.lang.diagnostics import (
     UnusedRelation,
     UnusedVariable,
 )
+from whence.lang.functors import SIGNATURES
 from whence.lang.infer import Inference, RuleInference
 from whence.lang.lower import lower_rule
 from whence.lang.normalize import FlatRule, normalize
@@ -159,7 +160,8 @@ def check(
         tuple(subsumptions),
         strata,
         tuple(declarations.transfers),
-        functions,
+        # Evaluators go by name: what has the name of a built-in functor, and is not meant, is left out.
+        {name: each for name, each in functions.items() if name in declarations.functors or name not in SIGNATURES},
         tuple(diagnostics.warnings),
         whole,
         dropped,
