@@ -13,7 +13,8 @@ from whence.events.store import EventStore
 from whence.provenance.graph import Fact
 from whence.provenance.proofs import Proof
 from whence.provenance.show import show_fact
-from whence.provenance.tree import fact_to_json, proof_to_json, show_proofs
+from whence.provenance.to_json import fact_to_json, proof_to_json
+from whence.provenance.tree import show_proofs
 
 
 def trees_text(found: Trees, store: EventStore) -> str:
