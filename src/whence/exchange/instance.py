@@ -119,7 +119,7 @@ class Instance:
     # -- changing it
 
     def apply(self, edits: Iterable[Edit]) -> Delta:
-        """All edits at once. Raises ValueError, and changes nothing, if a row does not fit; a null that no mapping invents does."""
+        """All edits at once. Raises ValueError, and changes nothing, if a row does not fit; unknown nulls wait."""
         return self._delta(self._maintained.apply(self._updates(edits)))
 
     def trial(self, edits: Iterable[Edit]) -> Delta:

@@ -12,12 +12,13 @@ import numpy as np
 
 from whence.backends.local import cascade, parallel
 from whence.backends.local.arrays import Ids, Lines, distinct, without
-from whence.backends.local.assemble import BUFFER, Assembled, NotOnWords, Scratch, assemble
+from whence.backends.local.assemble import BUFFER, Assembled, NotOnWords, assemble
 from whence.backends.local.batch import UNRANKED, Batch, TracedBatch
 from whence.backends.local.functors import apply_function, apply_functor, compare
 from whence.backends.local.groups import LocalGroups
+from whence.backends.local.shared import Shared
 from whence.backends.local.table import Table
-from whence.backends.local.words import Dictionary, Words
+from whence.backends.local.words import Words
 from whence.engine.protocol import ADDED, BATCH, EXTERNAL, GONE, HIDDEN, QUEUED, SUSPENDED, Forbid, Spread, Trace
 from whence.lang.calls import FunctionError, checked_call
 from whence.lang.deep import compound
@@ -56,15 +57,16 @@ class _Cascade(NamedTuple):
 
 
 class LocalBackend:
-    """Tables in memory for the relations of one program."""
+    """Tables in memory for the relations of one program. `shared` is what it has in common with others."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, shared: Shared | None = None) -> None:
         self.kinds: dict[str, list[Kind]] = {}
         self.tables: dict[str, Table] = {}
-        self.dictionary = Dictionary()
+        self.shared = shared or Shared()
+        self.shared.backends.add(self)
+        self.dictionary = self.shared.dictionary
         self.assembled: dict[tuple[int, int], Assembled | None] = {}
         self.cascades: dict[tuple[int, ...], _Cascade | None] = {}
-        self.buffers = (Scratch(), Scratch())
         self.enumerated = 0
         self.warned: set[tuple[str, str]] = set()
         self.extend(program)
@@ -144,8 +146,8 @@ class LocalBackend:
 
     def scratch(self) -> LocalBackend:
         """Empty tables for the same program, in which values are the same words."""
-        other = LocalBackend(self.program)
-        other.dictionary, other.warned = self.dictionary, self.warned
+        other = LocalBackend(self.program, self.shared)
+        other.warned = self.warned
         return other
 
     def rows(self, relation: str, *, having: int = 0, without: int = 0) -> Lines:
@@ -293,7 +295,7 @@ class LocalBackend:
                     plan,
                     self.tables,
                     lambda each: self.dictionary.encode(each.value, each.kind),
-                    self.buffers[thread],
+                    self.shared.buffers[thread],
                 )
             except NotOnWords:
                 self.assembled[key] = None

@@ -24,6 +24,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 from pyspark import cloudpickle
 
+from whence.engine.windows import Windows
 from whence.io import FactError
 from whence.io.changes import Changes
 from whence.io.updates import reported_writing
@@ -265,8 +266,7 @@ class _Task:
                 held.session.apply(entry.updates, now=entry.now)
             return _Held(held.session, self.order.epoch, segment)
         base = store.base_of(self.part)
-        session = self._session(base.rows)
-        session.windows = base.windows
+        session = self._session(base.rows, base.windows)
         return _Held(session, self.order.epoch, segment)
 
     def _has_happened(self, held: _Held, store: PartedStore) -> bool:
@@ -276,10 +276,17 @@ class _Task:
             for each in store.commits(store.oldest_epoch)
         )
 
-    def _session(self, facts: Mapping[str, Iterable[Tuple]]) -> Session:
+    def _session(self, facts: Mapping[str, Iterable[Tuple]], windows: Windows | None = None) -> Session:
         program = self.job.how.program_of(self.part, self.order.parts)
         wanted = {*self.job.shown(self.part), *program.base_relations}
-        return Session(program, facts=facts, wanted=wanted, strategy=self.job.strategy, limits=self.job.limits)
+        return Session(
+            program,
+            facts=facts,
+            windows=windows,
+            wanted=wanted,
+            strategy=self.job.strategy,
+            limits=self.job.limits,
+        )
 
     @property
     def _store(self) -> PartedStore:
