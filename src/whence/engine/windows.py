@@ -1,8 +1,9 @@
 """Lifetimes and windows of base relations: which tuples expire as time goes on or as newer ones come.
 
-The clock is the largest time seen. A tuple inserted at time t lives while t > clock - duration; inserting it again refreshes
-it. A window of rows keeps the newest tuples, of each value of its `by` columns if it has any. An expiry is a deletion in the
-epoch that crosses it. What an epoch did here can be undone until the next one begins.
+The clock is the largest time seen. A tuple inserted at time t lives while t > clock - duration; inserting it again
+refreshes it, and of several times the latest counts: what comes late does not shorten a life. A window of rows keeps the
+newest tuples, of each value of its `by` columns if it has any. An expiry is a deletion in the epoch that crosses it. What an
+epoch did here can be undone until the next one begins.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from whence.lang.types import Tuple, Value
 
 @dataclass
 class _Timed:
-    """Tuples with the time of their last insertion; the heap may hold times that were refreshed since."""
+    """Tuples with the latest time of their insertions; the heap may hold times that were refreshed since."""
 
     duration: float
     times: dict[Tuple, float] = field(default_factory=dict)
@@ -26,7 +27,13 @@ class _Timed:
     before: list[tuple[Tuple, float | None]] = field(default_factory=list)
 
     def insert(self, row: Tuple, time: float) -> None:
-        self.before.append((row, self.times.get(row)))
+        known = self.times.get(row)
+        if known is not None and known >= time:
+            return
+        self.before.append((row, known))
+        self._put(row, time)
+
+    def _put(self, row: Tuple, time: float) -> None:
         self.times[row] = time
         self.count += 1  # breaks ties, since tuples of different kinds do not compare
         heapq.heappush(self.heap, (time, self.count, row))
@@ -42,11 +49,11 @@ class _Timed:
                 yield row
 
     def undo(self) -> None:
-        for row, time in reversed(tuple(self.before)):
+        for row, time in reversed(self.before):
             if time is None:
                 self.times.pop(row, None)
             else:
-                self.insert(row, time)
+                self._put(row, time)
         self.before.clear()
 
 

@@ -19,6 +19,7 @@ from whence.lang.diagnostics import (
     EmptyRelation,
     IgnoredInOneShot,
     MissingInclude,
+    NothingShown,
     ProgramError,
     Redefined,
     TooDeep,
@@ -239,6 +240,19 @@ def ignored_in_one_shot(program: Program) -> list[Diagnostic]:
         )
         if value is not None
     ]
+
+
+def nothing_shown(program: Program) -> list[Diagnostic]:
+    """A warning, if no relation is written, printed or counted."""
+    if program.outputs:
+        return []
+    rules = [rule for rule in program.rules if not rule.is_fact] or list(program.rules)
+    last = rules[-1] if rules else None
+    name = last.head.relation if last is not None else next(reversed(tuple(program.relations)), None)
+    if name is None:
+        return [NothingShown(Span(0, 0), advice="it is empty: write facts and rules, and .output R for what they give")]
+    span = last.span if last is not None else program.relations[name].span
+    return [NothingShown(span, advice=f"add .output {name}, or .printsize {name} for its size alone")]
 
 
 def _single_variables(rules: list[FlatRule], read: set[str]) -> list[Diagnostic]:
