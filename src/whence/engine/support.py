@@ -40,19 +40,12 @@ from whence.engine.protocol import (
     Ranks,
 )
 from whence.engine.stats import Stats
+from whence.engine.stratum import Delta, FlaggedStratum, Ranking
 from whence.plan.steps import Check, DeltaPlan, Join, StratumPlan
 
 
 @dataclass
-class Delta(Generic[Ids]):
-    """The rows of a relation that came and that went in this epoch."""
-
-    added: Ids
-    gone: Ids
-
-
-@dataclass
-class SupportStratum(Generic[Ids, Keys, Ranks]):
+class SupportStratum(FlaggedStratum[Ids, Keys, Ranks]):
     """A stratum under maintenance. `rank` is the highest in use, `ranked_epochs` how many epochs gave out ranks."""
 
     plan: StratumPlan
@@ -62,6 +55,12 @@ class SupportStratum(Generic[Ids, Keys, Ranks]):
     rank: int = 0
     ranked_epochs: int = 0
 
+    @property
+    def ranking(self) -> Ranking:
+        # Where groups are part of the recursion, rows that groups are made of may have been held back.
+        is_exact = self.ranked_epochs <= 1 and not any(spec.recursive for spec in self.plan.aggregates)
+        return Ranking.EXACT if is_exact else Ranking.WELL_FOUNDED
+
     def maintain(
         self,
         removed: Mapping[str, Keys],
@@ -70,10 +69,6 @@ class SupportStratum(Generic[Ids, Keys, Ranks]):
         *,
         first: bool,
     ) -> dict[str, Delta[Ids]]:
-        """One epoch, given what was taken out and put in from outside and what changed below.
-
-        The first epoch also derives what needs no input.
-        """
         if self.plan.is_base:
             with self.stats.phase("put back"):
                 return self._keep_base(removed, inserted, first=first)
@@ -130,9 +125,7 @@ class SupportStratum(Generic[Ids, Keys, Ranks]):
         dropped: Sequence[DeltaPlan],
         added: Sequence[DeltaPlan],
     ) -> dict[str, Delta[Ids]]:
-        """One epoch in which rules go and come, each given by one plan, and inputs change.
-
-        First the rules that stay are maintained without the derivations of those that go; then what those that come derive
+        """First the rules that stay are maintained without the derivations of those that go; then what those that come derive
         from all there is by then is added.
         """
         new = {each.rule.name for each in added}

@@ -31,7 +31,7 @@ POLL = 0.2
 IDLE = 1.0
 _PORTION = 1 << 16
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_AS_LISTS = Options(
+AS_LISTS = Options(
     name="", filename=None, json=True, delimiter="", headers=False, rfc4180=False, compress=False, objects=False, columns=None
 )  # fmt: skip
 
@@ -235,7 +235,7 @@ def format_changes(
 
 def as_json(row: Tuple, relation: Relation, types: Types) -> Json:
     """The tuple of a record."""
-    return fields_to_json(row, relation.fields, _AS_LISTS, types)
+    return fields_to_json(row, relation.fields, AS_LISTS, types)
 
 
 # Which source a letter is from: its file or the like. And where in it: batch and line.

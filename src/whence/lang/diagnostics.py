@@ -302,7 +302,10 @@ class SqlUnknownTable(Diagnostic):
 class SqlBagRecursion(Diagnostic):
     code = "W0605"
     message = "UNION ALL in the recursive query {name} is refused"
-    hint = "recursion needs set semantics to reach its end on cyclic data: write UNION"
+    hint = (
+        "recursion needs set semantics to reach its end on cyclic data. UNION makes one of equal rows: if each of them "
+        "counts, as in quantities that come along several ways, add a column that tells them apart, such as the path"
+    )
 
 
 class SqlShape(Diagnostic):
@@ -342,6 +345,12 @@ class IgnoredInOneShot(Caution):
     code = "W0905"
     message = "{what} {relation} has no effect here: all facts are there at once"
     hint = "it takes effect where updates are streamed"
+
+
+class NothingShown(Caution):
+    code = "W0906"
+    message = "the program has no .output: nothing is written"
+    hint = "{advice}"
 
 
 # -- collecting and showing -------------------------------------------------------------------------------------------

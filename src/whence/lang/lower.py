@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TypeGuard
 
 from whence.lang import program as core
@@ -19,7 +20,7 @@ from whence.lang.diagnostics import (
 from whence.lang.functors import WORD, cast, to_signed, to_unsigned
 from whence.lang.infer import RuleInference
 from whence.lang.normalize import FlatAggregate, FlatLiteral, FlatRange, FlatRule
-from whence.lang.order import names_in, names_met, order_body
+from whence.lang.order import is_bound, is_ready, names_in, names_met, order_body
 from whence.lang.tree import Span
 from whence.lang.types import FLOAT, NUMBER, PRIMITIVES, SYMBOL, UNSIGNED, Kind, ListKind, RecordKind
 
@@ -48,12 +49,13 @@ class _Lowering:
         self.found = found
         self.unbound: set[str] = set()
         self.has_wildcards = False
+        self.tested = 0
 
     def order(
         self, literals: list[core.Literal], outer: frozenset[str], *results: core.Term
     ) -> tuple[list[core.Literal], set[str]]:
         """The literals in evaluation order and the variables they bind. `results` are made of those."""
-        ordered, bound = order_body(literals, outer)
+        ordered, bound = self._order(literals, outer)
         unbound = {name for term in results for name in names_in(term)} - bound
         if len(ordered) < len(literals):
             placed = {id(literal) for literal in ordered}
@@ -70,6 +72,47 @@ class _Lowering:
             if not self.inference.unbinding:
                 self.found.extend(_report_unbound(self.inference.rule, name) for name in sorted(causes or unbound))
         return ordered, bound
+
+    def _order(self, literals: list[core.Literal], outer: frozenset[str]) -> tuple[list[core.Literal], set[str]]:
+        """The literals in order. Where atoms wait for each other, expressions among their arguments become tests."""
+        tried = list(literals)
+        while True:
+            ordered, bound = order_body(tried, outer)
+            if len(ordered) == len(tried):
+                return ordered, bound
+            placed = {id(literal) for literal in ordered}
+            waiting = [
+                literal
+                for literal in tried
+                if isinstance(literal, core.Atom) and id(literal) not in placed and not is_ready(literal, bound)
+            ]
+            if not waiting:
+                return order_body(
+                    literals, outer
+                )  # it is not for the expressions: say what is unbound as it is written
+            chosen = max(waiting, key=lambda atom: sum(is_bound(arg, bound) for arg in atom.args))
+            tests: list[core.Literal] = []
+            args = tuple(self._without_expressions(arg, bound, chosen.span, tests) for arg in chosen.args)
+            at = tried.index(chosen)
+            tried[at : at + 1] = [core.Atom(chosen.relation, args, chosen.span), *tests]
+
+    def _without_expressions(
+        self, term: core.Term, bound: set[str], span: Span, tests: list[core.Literal]
+    ) -> core.Term:
+        """The term with a variable for each expression that has no value yet, and the tests that they are equal."""
+        match term:
+            case core.Apply() if not is_bound(term, bound):
+                self.tested += 1
+                value = core.Var(f"value#t{self.tested}", term.kind)
+                tests.append(core.Comparison("=", value, term, span))
+                return value
+            case core.Make(args=args):
+                return replace(term, args=tuple(self._without_expressions(arg, bound, span, tests) for arg in args))
+            case core.Cons(items=items, rest=rest):
+                parts = tuple(self._without_expressions(item, bound, span, tests) for item in items)
+                return replace(term, items=parts, rest=self._without_expressions(rest, bound, span, tests))
+            case _:
+                return term
 
     def _refuse_wildcards(self, literal: core.Literal) -> None:
         """Reports a literal that cannot be evaluated although its variables are bound."""

@@ -74,9 +74,14 @@ class Keeper:
         else:
             found = store.recover()
             self.session = Session(
-                rules, facts=found.base.rows, wanted=shown, record=record, strategy=strategy, limits=limits
+                rules,
+                facts=found.base.rows,
+                windows=found.base.windows,
+                wanted=shown,
+                record=record,
+                strategy=strategy,
+                limits=limits,
             )
-            self.session.windows = found.base.windows
             self.epoch, self.source = found.epoch, found.source
             undelivered = found.undelivered
         self.sizes = Counter({name: len(self.session.relation(name)) for name in self.outputs})

@@ -7,6 +7,7 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from threading import Event
 
 import pyarrow.parquet as pq
@@ -192,9 +193,9 @@ def test_a_session_that_was_stolen_catches_up(tmp_path: Path) -> None:
     applied = worker._Task._session
     made = []
 
-    def counted(self: worker._Task, facts: object) -> Session:
+    def counted(self: worker._Task, *given: Any) -> Session:
         made.append(self.part)
-        return applied(self, facts)  # type: ignore[arg-type]
+        return applied(self, *given)
 
     epochs = list(random_epochs(6, 8))
     with pytest.MonkeyPatch.context() as patch:

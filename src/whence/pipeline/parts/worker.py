@@ -23,6 +23,7 @@ from pathlib import Path
 
 from pyspark import cloudpickle
 
+from whence.engine.windows import Windows
 from whence.io import FactError
 from whence.io.changes import Changes
 from whence.lang.calls import FunctionError
@@ -95,6 +96,8 @@ class Done:
     epochs: Sequence[EpochWork] = ()
     snapshot: Snapshot | None = None
     table_bytes: Mapping[str, int] = field(default_factory=dict)
+    values: int = 0
+    value_bytes: int = 0
     warnings: Sequence[tuple[type[Warning], str]] = ()
     failed: int = 0
     error: Exception | None = None
@@ -252,7 +255,8 @@ class _Task:
 
     def _keep(self, held: _Held, done: Done) -> Done:
         self.held[self.part] = held
-        return replace(done, table_bytes=held.session.stats()["bytes"])
+        stats = held.session.stats()
+        return replace(done, table_bytes=stats["bytes"], values=stats["values"], value_bytes=stats["value_bytes"])
 
     def _current(self, held: _Held | None) -> _Held:
         """The session after the last committed epoch."""
@@ -265,8 +269,7 @@ class _Task:
                 held.session.apply(entry.updates, now=entry.now)
             return _Held(held.session, self.order.epoch, segment)
         base = store.base_of(self.part)
-        session = self._session(base.rows)
-        session.windows = base.windows
+        session = self._session(base.rows, base.windows)
         return _Held(session, self.order.epoch, segment)
 
     def _has_happened(self, held: _Held, store: PartedStore) -> bool:
@@ -276,10 +279,17 @@ class _Task:
             for each in store.commits(store.oldest_epoch)
         )
 
-    def _session(self, facts: Mapping[str, Iterable[Tuple]]) -> Session:
+    def _session(self, facts: Mapping[str, Iterable[Tuple]], windows: Windows | None = None) -> Session:
         program = self.job.how.program_of(self.part, self.order.parts)
         wanted = {*self.job.shown(self.part), *program.base_relations}
-        return Session(program, facts=facts, wanted=wanted, strategy=self.job.strategy, limits=self.job.limits)
+        return Session(
+            program,
+            facts=facts,
+            windows=windows,
+            wanted=wanted,
+            strategy=self.job.strategy,
+            limits=self.job.limits,
+        )
 
     @property
     def _store(self) -> PartedStore:
