@@ -13,6 +13,7 @@ from whence.engine.guard import Guard
 from whence.engine.maintain import Maintainer
 from whence.engine.revise import revise
 from whence.engine.stats import Stats
+from whence.engine.steps import Effect, SteppedEpoch
 from whence.engine.stratum import Delta
 from whence.engine.windows import Windows
 from whence.io.changes import Changes, Update
@@ -130,6 +131,30 @@ class AtomicTables:
             {name: rows for name, rows in deleted.items() if rows},
             ignored,
         )
+
+    # -- in steps
+
+    def begin_steps(self, updates: list[Update], now: float | None) -> SteppedEpoch[Ids, Lines, Ids]:
+        """An epoch that others have a say in. It cannot be undone: until `end_steps` nobody can look."""
+        self.mend()
+        self.windows.begin()
+        self._is_running = True
+        with self.stats.phase("collect"):
+            removed, inserted = self._collect(updates, now)
+        return SteppedEpoch(self._maintainer, removed, inserted)
+
+    def encode(self, name: str, rows: list[Tuple]) -> Lines:
+        return self._backend.encode(name, rows)
+
+    def tell_steps(self, effects: Iterable[Effect[Ids]]) -> Iterator[tuple[str, Tuple, int | None]]:
+        """The rows that a step made present, with their rank, or suspended, in the order in which that happened."""
+        for name, ids, rank in effects:
+            yield from ((name, row, rank) for row in self._backend.decode(name, ids))
+
+    def end_steps(self, epoch: SteppedEpoch[Ids, Lines, Ids]) -> Changes:
+        changes = self._finish(epoch.changes, self.prepared.shows)
+        self._is_running, self._unfinished = False, None
+        return changes
 
     # -- all or nothing
 
