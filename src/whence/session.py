@@ -122,17 +122,21 @@ class Session(Reader):
         >>> session.drop_rule("double").deleted
         {'q': [(2,), (4,)]}
         """
-        return self._revise(add_rules(self.program, text))
+        return self.revise(add_rules(self.program, text))
 
     def drop_rule(self, name: str) -> Changes:
         """Takes a rule out of the program; `session.program.rules` has their names. Gives what that changes, as an epoch.
 
         Raises ValueError if there is no such rule, and `ProgramError` if the program would not be right without it.
         """
-        return self._revise(drop_rule(self.program, name))
+        return self.revise(drop_rule(self.program, name))
 
-    def _revise(self, program: Program) -> Changes:
-        """Only derivations of rules that come or go are looked at, where relations depend on each other as before."""
+    def revise(self, program: Program) -> Changes:
+        """Another program for the same base tuples. Gives what that changes, as an epoch.
+
+        Only derivations of rules that come or go are looked at, where relations depend on each other as before.
+        Raises ValueError if a relation would have other columns.
+        """
         for name, relation in program.relations.items():
             before = self.program.relations.get(name)
             if before is not None:

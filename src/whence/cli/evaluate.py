@@ -17,7 +17,7 @@ from whence.cli.progress import Progress
 from whence.cli.terminal import err, show, show_diagnostic, summary_of
 from whence.io import FactError, output_path, print_size, read_relation, write_relation
 from whence.lang import ProgramError
-from whence.lang.load import ignored_in_one_shot
+from whence.lang.load import ignored_in_one_shot, nothing_shown
 from whence.lang.program import Program
 from whence.lang.types import Tuple
 from whence.limits import Limits, RunawayError
@@ -101,7 +101,7 @@ def evaluate(
     with reported_errors(), shown_warnings(quiet=quiet):
         loaded = load_program(program, functions)
         if not quiet:
-            for warning in (*loaded.warnings, *ignored_in_one_shot(loaded)):
+            for warning in (*loaded.warnings, *ignored_in_one_shot(loaded), *nothing_shown(loaded)):
                 show_diagnostic(err, warning, loaded.source)
         if backend == Backend.SPARK:
             from whence.cli.on_spark import evaluate_on_spark  # noqa: PLC0415 - brings Spark

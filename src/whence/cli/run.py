@@ -28,6 +28,7 @@ from whence.cli.terminal import err, show, show_diagnostic
 from whence.io import FactError
 from whence.io import updates as records
 from whence.io.changes import Position
+from whence.lang.load import nothing_shown
 from whence.lang.program import Program, Transfer
 from whence.lang.transfers import read_options
 from whence.lang.types import Tuple
@@ -153,7 +154,8 @@ def run(
     with reported_errors(), shown_warnings(quiet=silent), _quiet_end(), _interrupts() as interrupt:
         loaded = load_program(program, functions)
         if not silent:
-            for warning in loaded.warnings:
+            # Without .output the changes of every derived relation are written.
+            for warning in (*loaded.warnings, *(() if output_names(loaded) else nothing_shown(loaded))):
                 show_diagnostic(err, warning, loaded.source)
         if record:
             try:

@@ -31,7 +31,7 @@ POLL = 0.2
 IDLE = 1.0
 _PORTION = 1 << 16
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_AS_LISTS = Options(
+AS_LISTS = Options(
     name="", filename=None, json=True, delimiter="", headers=False, rfc4180=False, compress=False, objects=False, columns=None
 )  # fmt: skip
 
@@ -228,7 +228,7 @@ def format_changes(
         for relation in shown_relations:
             rows = sort_rows(side.get(relation.name, ()), [each.kind for each in relation.fields])
             for row in rows:
-                values = fields_to_json(row, relation.fields, _AS_LISTS, types)
+                values = fields_to_json(row, relation.fields, AS_LISTS, types)
                 yield _line({"epoch": epoch, "op": op, "relation": relation.name, "tuple": values})
 
 

@@ -347,6 +347,12 @@ class IgnoredInOneShot(Caution):
     hint = "it takes effect where updates are streamed"
 
 
+class NothingShown(Caution):
+    code = "W0906"
+    message = "the program has no .output: nothing is written"
+    hint = "{advice}"
+
+
 # -- collecting and showing -------------------------------------------------------------------------------------------
 
 

@@ -19,6 +19,7 @@ from whence.lang.diagnostics import (
     EmptyRelation,
     IgnoredInOneShot,
     MissingInclude,
+    NothingShown,
     ProgramError,
     Redefined,
     TooDeep,
@@ -208,6 +209,7 @@ class _Errors:
 def _warn_unused(declarations: Declarations, rules: list[FlatRule], errors: _Errors, diagnostics: Diagnostics) -> None:
     read: set[str] = {transfer.relation for transfer in declarations.transfers if transfer.kind != "input"}
     filled: set[str] = {transfer.relation for transfer in declarations.transfers if transfer.kind == "input"}
+    filled |= {name for name, relation in declarations.relations.items() if relation.role}
     for span, split in groupby(rules, key=lambda rule: rule.span):  # what one rule was split into stands together
         parts = list(split)
         filled.update(rule.head.relation for rule in parts)
@@ -238,6 +240,19 @@ def ignored_in_one_shot(program: Program) -> list[Diagnostic]:
         )
         if value is not None
     ]
+
+
+def nothing_shown(program: Program) -> list[Diagnostic]:
+    """A warning, if no relation is written, printed or counted."""
+    if program.outputs:
+        return []
+    rules = [rule for rule in program.rules if not rule.is_fact] or list(program.rules)
+    last = rules[-1] if rules else None
+    name = last.head.relation if last is not None else next(reversed(tuple(program.relations)), None)
+    if name is None:
+        return [NothingShown(Span(0, 0), advice="it is empty: write facts and rules, and .output R for what they give")]
+    span = last.span if last is not None else program.relations[name].span
+    return [NothingShown(span, advice=f"add .output {name}, or .printsize {name} for its size alone")]
 
 
 def _single_variables(rules: list[FlatRule], read: set[str]) -> list[Diagnostic]:

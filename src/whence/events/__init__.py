@@ -1,0 +1,1 @@
+"""Event programs: what happened to each event, kept in a fraction of the space and rebuilt on demand."""
