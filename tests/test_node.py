@@ -9,6 +9,7 @@ import pytest
 from tests.nodes import ToyNetwork
 
 from whence import Update, load
+from whence.backends.local.words import Dictionary
 from whence.limits import Limits, RunawayError
 from whence.node import Node, Support
 from whence.prepared import prepare
@@ -266,3 +267,23 @@ def test_tuples_that_live_at_a_home_are_what_networkx_says(seed: int) -> None:
             known = {y for _, y, _ in views["best"]}
             sources = {x for x, _ in links if x % size == at}
             assert views["lost"] == {(x, y) for x in sources for y in known if (x, y) not in own}
+
+
+def test_values_that_no_node_holds_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Dictionary, "is_outgrown", property(lambda _: True))
+    program = prepare(
+        load(".decl e(x:symbol, y:symbol) .input e r(x, y) :- e(x, y). r(x, z) :- r(x, y), e(y, z). .output r")
+    )
+    network = ToyNetwork([program] * 2, lambda sender, _: [1 - sender], Random(1))
+    rows: list[tuple[str, str]] = []
+    for number in range(60):
+        rows.append((f"n{number}", f"n{number + 1}"))
+        updates: list[list[Update]] = [[], []]
+        updates[number % 2].append(Update("+", "e", rows[-1]))
+        if len(rows) > 3:
+            updates[(number - 3) % 2].append(Update("-", "e", rows.pop(0)))
+        network.epoch(updates)
+        ends = [int(x[1:]) for x, _ in rows]
+        closure = {(f"n{x}", f"n{y + 1}") for x in ends for y in ends if x <= y}
+        assert all(node.views()["r"] == closure for node in network.nodes)
+    assert len(program.shared.dictionary) < 10

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 import numpy as np
 
@@ -41,6 +41,7 @@ class AtomicTables:
         self._backend = LocalBackend(prepared.plan.program, prepared.shared)
         self._maintainer = self._make_maintainer(self._backend, limits)
         self._is_running = False
+        self._steps = ExitStack()
         self._unfinished: tuple[_Rows, _Rows] | None = None  # what an epoch that failed was to take out and put in
 
     def _make_maintainer(
@@ -139,6 +140,7 @@ class AtomicTables:
         self.mend()
         self.windows.begin()
         self._is_running = True
+        self._steps.enter_context(self._backend.shared.epoch())
         with self.stats.phase("collect"):
             removed, inserted = self._collect(updates, now)
         return SteppedEpoch(self._maintainer, removed, inserted)
@@ -153,8 +155,14 @@ class AtomicTables:
 
     def end_steps(self, epoch: SteppedEpoch[Ids, Lines, Ids]) -> Changes:
         changes = self._finish(epoch.changes, self.prepared.shows)
-        self._is_running, self._unfinished = False, None
+        self._steps.close()
+        self._is_running, self._unfinished, self._backend.pinned = False, None, ()
+        self._backend.shared.reclaim()
         return changes
+
+    def abandon_steps(self) -> None:
+        """An epoch that failed: nobody can look any more, but those who share words may go on."""
+        self._steps.close()
 
     # -- all or nothing
 

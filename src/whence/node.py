@@ -216,6 +216,7 @@ class Node(Reader):
             yield epoch
         except BaseException:
             self._has_failed = True
+            self._atomic.abandon_steps()
             raise
 
     def _told(self, effects: Iterable[Effect[Ids]]) -> list[Support]:
