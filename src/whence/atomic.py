@@ -115,7 +115,7 @@ class AtomicTables:
             for side, chosen in ((removed, there & ~wanted), (inserted, wanted & ~there)):
                 if chosen.any():
                     side[name] = keys[chosen]
-        self._unfinished = removed, inserted
+        self._unfinished = self._backend.pinned = removed, inserted
         return removed, inserted
 
     def _finish(self, changes: Mapping[str, Delta[Ids]], shows: Callable[[str], bool], ignored: int = 0) -> Changes:
@@ -141,13 +141,15 @@ class AtomicTables:
         self._unfinished = {}, {}
         with self._running():
             yield
-        self._unfinished = None
+        self._unfinished, self._backend.pinned = None, ()
+        self._backend.shared.reclaim()
 
     @contextmanager
     def _running(self) -> Iterator[None]:
         self._is_running = True
         try:
-            yield
+            with self._backend.shared.epoch():
+                yield
         finally:
             self._is_running = False
 

@@ -106,6 +106,12 @@ def test_directives_inside_name_the_instance() -> None:
     assert [transfer.relation for transfer in program.transfers] == ["c.r", "d.r"]
 
 
+def _doubling(component: str) -> str:
+    """Each component asks for two of the one before."""
+    doubled = "".join(component.format(n=at, m=at - 1) for at in range(1, 45))
+    return ".comp C0 { .decl r(x: number) r(1). }\n" + doubled + ".init z = C44"
+
+
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
@@ -114,6 +120,11 @@ def test_directives_inside_name_the_instance() -> None:
         (".comp C { }\n.init c = C<number>", "component C takes no parameters, not 1"),
         (".comp C : C { }\n.init c = C", "component C inherits from itself"),
         (".comp C { .init a = C .init b = C }\n.init c = C", "components instantiate each other without end"),
+        (
+            _doubling(".comp C{n} {{ .init a = C{m} .init b = C{m} }}\n"),
+            "the program's components make more than 200,000 statements",
+        ),
+        (_doubling(".comp C{n} : C{m}, C{m} {{ }}\n"), "the program's components make more than 200,000 statements"),
         (
             ".comp C { }\n.comp D : C { .override s s(1). .decl s(x: number) }\n.init d = D",
             "s is not inherited",

@@ -129,6 +129,11 @@ def test_macros_that_grow_without_end_are_refused_once() -> None:
     assert "characters" in problem.text
 
 
+def test_an_argument_used_a_thousand_times_is_counted_before_it_is_written() -> None:
+    text = f"#define B(x) {'x ' * 1000}\nB(B(B(1)))"
+    assert [problem.code for problem in preprocess(text, "main.dl", None)[1]] == ["W0105"]
+
+
 def test_calls_nested_too_deeply_are_refused() -> None:
     _, problem = refuse(f"#define F(x) x\n{'F(' * 500}{')' * 500}")
     assert problem.code == "W0110"
@@ -234,6 +239,14 @@ def test_a_file_that_is_not_there_is_refused(name: str, tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     _, problem = refuse(f'#include "{name}"', tmp_path)
     assert problem.code == "W0104"
+
+
+def test_files_that_include_others_twice_are_refused_once(tmp_path: Path) -> None:
+    for at in range(40):
+        (tmp_path / f"{at}.dl").write_text(f'#include "{at + 1}.dl"\n' * 2)
+    (tmp_path / "40.dl").write_text("p(1).\n")
+    _, problem = refuse('#include "0.dl"', tmp_path)
+    assert "10,000 times" in problem.text
 
 
 def test_a_file_that_is_not_text_is_refused(tmp_path: Path) -> None:

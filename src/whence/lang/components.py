@@ -17,6 +17,8 @@ from whence.lang.diagnostics import BadComponent, Diagnostic, Redefined, Unknown
 from whence.lang.rewrite import rebuild
 
 MAX_DEPTH = 50
+# How many statements all instances together may have, those that instances around them copy counted again.
+MAX_COPIES = 200_000
 N = TypeVar("N", bound=tree.Statement | tree.TypeRef)
 
 
@@ -40,6 +42,7 @@ class _Expander:
     lost: set[str]
     found: list[Diagnostic]
     endless: bool = False
+    copies: int = 0
 
     def expand(
         self, statements: Iterable[tree.Statement], prefix: str, outer: Mapping[str, _Template], depth: int
@@ -87,11 +90,23 @@ class _Expander:
             return []
         problems = len(self.found)
         contents, inner = self._contents(init.component, scope, frozenset())
+        statements = self.expand(contents, f"{prefix}{init.name}.", inner, depth + 1)
+        self._count(len(statements), init)
         if len(self.found) > problems:
             self.lost.add(init.name)
-        statements = self.expand(contents, f"{prefix}{init.name}.", inner, depth + 1)
+        if self.copies > MAX_COPIES:
+            return []
         names = _Names.of(statements)
         return [_prefix_names(statement, names, f"{init.name}.") for statement in statements]
+
+    def _count(self, copied: int, init: tree.Init | tree.TypeRef) -> None:
+        """Components that hold or inherit others twice can ask for more statements than there is memory."""
+        self.copies += copied + 1
+        if self.copies > MAX_COPIES and not self.endless:
+            problem = f"the program's components make more than {MAX_COPIES:,} statements"
+            advice = "generate the program's text with a script instead"
+            self.found.append(BadComponent(init.span, problem=problem, advice=advice))
+            self.endless = True
 
     def _contents(
         self, ref: tree.TypeRef, scope: Mapping[str, _Template], active: frozenset[str]
@@ -104,6 +119,9 @@ class _Expander:
             self.found.append(UnknownComponent(ref.span, name=ref.name, advice=advice))
             return [], scope
         component = template.component
+        self._count(len(component.statements), ref)
+        if self.endless:
+            return [], scope
         if ref.name in active or len(active) > MAX_DEPTH:
             problem = (
                 f"component {ref.name} inherits from itself"

@@ -26,6 +26,9 @@ _DIRECTIVE = re.compile(r"\s*(#|\.)\s*([A-Za-z_]*)\s*(.*)", re.DOTALL)
 _GUARD = re.compile(rf"(?:\s|{COMMENT})*+\#[ \t]*ifndef[ \t]+({NAME})")
 _CONDITIONALS = ("if", "ifdef", "ifndef", "elif", "else", "endif")
 _DEEPEST = 64
+# Files that include others twice each can ask for more text than there is memory: all includes of a program are counted.
+_MOST_INCLUDES = 10_000
+_LARGEST = 64_000_000
 
 
 def preprocess(text: str, name: str, folder: Path | None) -> tuple[Source, list[Diagnostic]]:
@@ -49,6 +52,8 @@ class _Run:
         self.macros = Macros()
         self.once: set[str] = set()
         self.found: list[Diagnostic] = []
+        self.includes = self.included = 0
+        self.is_full = False
 
     def copy(self, file: File, start: int, end: int) -> Span:
         last = self.segments[-1] if self.segments else None
@@ -66,6 +71,17 @@ class _Run:
         if text:
             self.segments.append(Segment(self.length, file, start, end - start))
         return self._add(text)
+
+    def count_include(self, name: str, characters: int) -> None:
+        self.includes += 1
+        self.included += characters
+        if self.includes <= _MOST_INCLUDES and self.included <= _LARGEST:
+            return
+        self.is_full = True
+        counted = (
+            f"{_MOST_INCLUDES:,} times" if self.includes > _MOST_INCLUDES else f"more than {_LARGEST:,} characters"
+        )
+        raise Refused(MissingInclude, name=name, problem=f"the program has included {counted} already")
 
     def _add(self, text: str) -> Span:
         start = self.length
@@ -201,6 +217,8 @@ class _Reader:
                 advice=f'write {directive} "file.dl"',
             )
         name = rest[1:-1]
+        if self.run.is_full:  # said once
+            return
         if self.path is None:
             raise Refused(MissingInclude, name=name, problem="the program was not read from a file")
         file = File(str(PurePath(self.file.name).parent / name), _read(name, self.path.parent / name))
@@ -208,6 +226,7 @@ class _Reader:
         if reader.identity in self.run.once:
             return
         self._refuse_cycle(name, reader)
+        self.run.count_include(name, len(file.text))
         reader.read()
         # The file may end in the middle of a line, even in a // comment.
         self.run.replace(file, len(file.text), len(file.text), "\n")
