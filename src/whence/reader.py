@@ -33,10 +33,16 @@ class Work(TypedDict):
 
 
 class SessionStats(Work):
-    """Work since the session began. `bytes` is by relation, helper relations of the plan included."""
+    """Work since the session began. `bytes` is by relation, helper relations of the plan included.
+
+    `values` is how many symbols, records, branches and lists have a number, and `value_bytes` about what they take: those of all
+    sessions made from the same prepared program.
+    """
 
     epochs: int
     bytes: dict[str, int]
+    values: int
+    value_bytes: int
 
 
 def work_of(stats: Stats) -> Work:
@@ -117,4 +123,6 @@ class Reader:
             **work_of(self._atomic.maintainer.stats),
             "epochs": self.epoch + 1,
             "bytes": {name: table.nbytes for name, table in self.backend.tables.items()},
+            "values": len(self.backend.dictionary),
+            "value_bytes": self.backend.dictionary.nbytes,
         }

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whence import Session, Update, load
+from whence.engine.windows import Timed, Windows
 from whence.lang.types import Tuple
 
 
@@ -114,3 +115,14 @@ def test_a_window_slides_over_a_recursive_view() -> None:
         session.apply([Update("+", "link", (at, at + 1), float(at))])
         newest = range(max(0, at - 2), at + 1)
         assert set(session.relation("reach")) == {(x, y + 1) for x in newest for y in newest if x <= y}
+
+
+def test_refreshing_a_tuple_again_and_again_leaves_nothing_behind() -> None:
+    windows = Windows(load(".decl s(x:number)\n.input s\n.lifetime s 1000000\n.output s").relations)
+    for at in range(20_000):
+        windows.collect([("+", "s", (at % 3,), float(at))], None)
+    (kept,) = windows.kept["s"]
+    assert isinstance(kept, Timed)
+    assert len(kept.times) == 3
+    assert len(kept.heap) < 2000
+    assert windows.collect([], 1_019_998.0)["s"] == {(19_997 % 3,): False, (19_998 % 3,): False}

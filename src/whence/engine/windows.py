@@ -15,10 +15,12 @@ from dataclasses import dataclass, field
 from whence.lang.program import Relation
 from whence.lang.types import Tuple, Value
 
+_STALE = 1024
+
 
 @dataclass
-class _Timed:
-    """Tuples with the latest time of their insertions; the heap may hold times that were refreshed since."""
+class Timed:
+    """Tuples with the latest time of their insertions; the heap may hold times that were refreshed since, but not many."""
 
     duration: float
     times: dict[Tuple, float] = field(default_factory=dict)
@@ -37,6 +39,9 @@ class _Timed:
         self.times[row] = time
         self.count += 1  # breaks ties, since tuples of different kinds do not compare
         heapq.heappush(self.heap, (time, self.count, row))
+        if len(self.heap) > 2 * len(self.times) + _STALE:
+            self.heap = [(time, number, row) for number, (row, time) in enumerate(self.times.items())]
+            heapq.heapify(self.heap)
 
     def delete(self, row: Tuple) -> None:
         self.before.append((row, self.times.pop(row, None)))
@@ -108,7 +113,7 @@ class Windows:
 
     def __init__(self, relations: Mapping[str, Relation]) -> None:
         self.clock = self.clock_before = 0.0
-        self.kept: dict[str, list[_Timed | _Counted]] = {}
+        self.kept: dict[str, list[Timed | _Counted]] = {}
         self.extend(relations)
 
     def extend(self, relations: Mapping[str, Relation]) -> None:
@@ -116,11 +121,11 @@ class Windows:
         for name, relation in relations.items():
             if name in self.kept:
                 continue
-            kept: list[_Timed | _Counted] = []
+            kept: list[Timed | _Counted] = []
             if relation.lifetime is not None:
-                kept.append(_Timed(relation.lifetime))
+                kept.append(Timed(relation.lifetime))
             if relation.window is not None and relation.window.time is not None:
-                kept.append(_Timed(relation.window.time))
+                kept.append(Timed(relation.window.time))
             if relation.window is not None and relation.window.rows is not None:
                 kept.append(_Counted(relation.window.rows, relation.window.by))
             if kept:
@@ -160,7 +165,7 @@ class Windows:
         for each in self._all():
             each.undo()
 
-    def _all(self) -> Iterator[_Timed | _Counted]:
+    def _all(self) -> Iterator[Timed | _Counted]:
         return (each for kept in self.kept.values() for each in kept)
 
     def times(self, relation: str) -> dict[Tuple, float]:

@@ -38,7 +38,7 @@ SHORT = 8
 
 
 @dataclass(frozen=True)
-class _Way:
+class Way:
     """An output of a class: how it is worked out, and the step that made it."""
 
     path: Path
@@ -68,8 +68,12 @@ class EventStore:
         if folder is not None and writing:
             folder.mkdir(parents=True, exist_ok=True)
             self.lock = StateLock(folder)
-        self.tables = Tables(folder, _about(events.program, scheme), writing=writing)
-        self._refuse_another(scheme)
+        try:
+            self.tables = Tables(folder, _about(events.program, scheme), writing=writing)
+            self._refuse_another(scheme)
+        except StateError:
+            self.close()
+            raise
         self.ids = ids or ChainedIds(events.description)
         self.texts = Texts(events)
         self.scheme: Scheme = SCHEMES[scheme](self.tables, self.ids)
@@ -82,7 +86,7 @@ class EventStore:
         self.history.restore(self.walker.slow)
         self.runs: int = self.tables.about.get("runs", 0)
         self._solver = Solver(events.program, {})
-        self._classes: OrderedDict[Tuple, list[_Way]] = OrderedDict()
+        self._classes: OrderedDict[Tuple, list[Way] | None] = OrderedDict()
         self._most = classes if scheme == "advanced" else 0
 
     @classmethod
@@ -121,16 +125,39 @@ class EventStore:
     def event(self, row: Tuple, time: float | None = None) -> list[Fact]:
         """An event comes in; gives its outputs. Raises EndlessRun, and keeps nothing of the event then."""
         event = Fact(self.events.event, row)
-        known = self._classes.get(self.class_of(row))
-        if known is not None:
-            outputs = [(way.path.output(row, self._solver), way.place, way.step) for way in known]
-            self._classes.move_to_end(self.class_of(row))
+        known = self.ways(row)
+        if known is None:
+            outputs = self._walk(event)[0]
         else:
-            outputs = self._walk(event)
+            outputs = [(way.path.output(row, self._solver), way.place, way.step) for way in known]
         trail = self._admit(event, time)
         for output, place, step in outputs:
             self.arrived(output, trail.onward(place, step))
         return [output for output, _, _ in outputs]
+
+    def ways(self, row: Tuple) -> list[Way] | None:
+        """How events of this one's class come out, its steps written down; None if each has to walk by itself.
+
+        Raises EndlessRun.
+        """
+        if not self._most:
+            return None
+        key = self.class_of(row)
+        if key in self._classes:
+            self._classes.move_to_end(key)
+            return self._classes[key]
+        found, trees = self._walk(Fact(self.events.event, row))
+        try:
+            ways = [
+                Way(path_of(tree, self.events), place, step)
+                for tree, (_, place, step) in zip(trees, found, strict=True)
+            ]
+        except NotCarried:
+            ways = None
+        self._classes[key] = ways
+        if len(self._classes) > self._most:
+            self._classes.popitem(last=False)
+        return ways
 
     def class_of(self, row: Tuple) -> Tuple:
         return tuple(row[column] for column in self.keys)
@@ -145,13 +172,13 @@ class EventStore:
         self.runs += 1
         return trail
 
-    def _walk(self, event: Fact) -> list[tuple[Fact, str, bytes]]:
-        """The whole run of an event, written down step by step."""
+    def _walk(self, event: Fact) -> tuple[list[tuple[Fact, str, bytes]], list[Proof]]:
+        """The whole run of an event, written down step by step: its outputs, each with the step that made it, and their trees."""
         hops = self.walker.run(event, hops=self.hops)
         start = Trail(self.ids.tuple_id(event), self.runs)
         self.scheme.arrive(self.texts.place(event), event, start, self.texts.text(event))
         found: list[tuple[Fact, str, bytes]] = []
-        ways: list[_Way] | None = []
+        trees: list[Proof] = []
         trails: list[Trail] = []
         for firing, tree, parent in hops:
             place = self.texts.place(firing.event)
@@ -162,20 +189,8 @@ class EventStore:
             if firing.head.relation in self.events.outputs:
                 assert trail.step is not None
                 found.append((firing.head, place, trail.step))
-                ways = self._noted(ways, tree, place, trail.step)
-        if ways is not None and self._most:
-            self._classes[self.class_of(event.tuple)] = ways
-            if len(self._classes) > self._most:
-                self._classes.popitem(last=False)
-        return found
-
-    def _noted(self, ways: list[_Way] | None, tree: Proof, place: str, step: bytes) -> list[_Way] | None:
-        if ways is None or not self._most:
-            return None
-        try:
-            return [*ways, _Way(path_of(tree, self.events), place, step)]
-        except NotCarried:
-            return None
+                trees.append(tree)
+        return found, trees
 
     @property
     def kept(self) -> tuple[str, ...]:

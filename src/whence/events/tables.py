@@ -124,7 +124,11 @@ class Table:
         return self.stored() + len(self.fresh)
 
     def stored(self) -> int:
-        return sum(pq.read_metadata(self.path / name).num_rows for name in self.files)
+        total = 0
+        for name in self.files:
+            with reported_reading(self.path / name):
+                total += pq.read_metadata(self.path / name).num_rows
+        return total
 
     @property
     def path(self) -> Path:
@@ -165,12 +169,7 @@ class Table:
         """A new file with the rows, which is part of the store once the manifest names it."""
         columns = list(zip(*rows, strict=True))
         arrays = [pa.array(column, each.type) for column, each in zip(columns, self.layout.schema, strict=True)]
-        sink = pa.BufferOutputStream()
-        pq.write_table(pa.Table.from_arrays(arrays, schema=self.layout.schema), sink, compression="zstd")
-        data = sink.getvalue().to_pybytes()
-        self.path.mkdir(parents=True, exist_ok=True)
-        write_file(self.path / name, data)
-        self.files[name] = checksum(data)
+        self.files[name] = write_table(pa.Table.from_arrays(arrays, schema=self.layout.schema), self.path / name)
 
     def forget(self) -> None:
         """The files are others than before."""
@@ -181,6 +180,16 @@ class Table:
         if self._by_id is not None:
             self._by_id.update(self._fresh_by_id)
         self.fresh, self._fresh_by_id = [], {}
+
+
+def write_table(rows: pa.Table, path: Path) -> str:
+    """Writes a file of a table; gives its checksum."""
+    sink = pa.BufferOutputStream()
+    pq.write_table(rows, sink, compression="zstd")
+    data = sink.getvalue().to_pybytes()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_file(path, data)
+    return checksum(data)
 
 
 class Tables:
@@ -248,8 +257,8 @@ class Tables:
 
     def _remove_leftovers(self) -> None:
         for table in self:
-            for path in table.path.glob("*") if table.path.is_dir() else ():
-                if path.name not in table.files:
+            for path in table.path.rglob("*") if table.path.is_dir() else ():
+                if path.is_file() and str(path.relative_to(table.path)) not in table.files:
                     path.unlink()
 
     def damages(self) -> Iterator[str]:

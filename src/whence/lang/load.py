@@ -224,7 +224,9 @@ def _warn_unused(declarations: Declarations, rules: list[FlatRule], errors: _Err
             # What occurs once beside an error may be part of it.
             diagnostics.found += [] if errors.touch(span) else single
     for name, relation in declarations.relations.items():
-        if declarations.is_lost(name):
+        if declarations.is_lost(name) or (name in filled and name in read):
+            continue
+        if diagnostics.source.place(relation.span).file.of_library:  # a component may offer more than a program takes
             continue
         if name not in filled:
             if name in read:

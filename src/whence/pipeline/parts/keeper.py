@@ -98,6 +98,7 @@ class PartedKeeper:
         self._warned: set[str] = set()
         self._stats: Work = {"rounds": 0, "derivations": 0, "suspended": 0, "rederived": 0, "seconds": {}}
         self._bytes = Counter[str]()
+        self._values = self._value_bytes = 0
         self.epoch = 0
         self.source: Position = {}
         self.sizes: Counter[str] = Counter(dict.fromkeys(self.outputs, 0))
@@ -227,7 +228,13 @@ class PartedKeeper:
 
     def stats(self) -> SessionStats:
         """What has been done since the keeper began, in all parts, and what their tables take."""
-        return {**self._stats, "epochs": self.epoch, "bytes": dict(self._bytes)}
+        return {
+            **self._stats,
+            "epochs": self.epoch,
+            "bytes": dict(self._bytes),
+            "values": self._values,
+            "value_bytes": self._value_bytes,
+        }
 
     def close(self, *, delivered: bool = True) -> None:
         """After the last epoch. Sinks that have all of it need not be given the end of it again."""
@@ -273,6 +280,7 @@ class PartedKeeper:
         for each in found:
             sizes.update(each.table_bytes)
         self._bytes = sizes
+        self._values, self._value_bytes = sum(each.values for each in found), sum(each.value_bytes for each in found)
         return found
 
     def _keep_awake(self, nap: float) -> None:

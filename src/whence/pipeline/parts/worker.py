@@ -98,6 +98,8 @@ class Done:
     epochs: Sequence[EpochWork] = ()
     snapshot: Snapshot | None = None
     table_bytes: Mapping[str, int] = field(default_factory=dict)
+    values: int = 0
+    value_bytes: int = 0
     warnings: Sequence[tuple[type[Warning], str]] = ()
     failed: int = 0
     error: Exception | None = None
@@ -253,7 +255,8 @@ class _Task:
 
     def _keep(self, held: _Held, done: Done) -> Done:
         self.held[self.part] = held
-        return replace(done, table_bytes=held.session.stats()["bytes"])
+        stats = held.session.stats()
+        return replace(done, table_bytes=stats["bytes"], values=stats["values"], value_bytes=stats["value_bytes"])
 
     def _current(self, held: _Held | None) -> _Held:
         """The session after the last committed epoch."""
