@@ -7,8 +7,8 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 from threading import Event
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
