@@ -12,6 +12,7 @@ from whence import Update, load
 from whence.cli import app
 from whence.io.changes import Epoch
 from whence.pipeline.keeper import Keeper
+from whence.pipeline.parts.open import in_parts, open_state
 from whence.pipeline.store import Store
 
 PROGRAM = """\
@@ -156,6 +157,38 @@ def test_responsibility_shares_add_up(ask) -> None:
         "responsibility", "reach(a, d)"
     ).output.replace("\n", " ")
     assert ask("responsibility", "reach(a, d)", "--among", "reach").exit_code == 2
+
+
+def test_a_state_in_parts_is_asked_as_any_other(ask, tmp_path: Path) -> None:
+    """The state of one program in parts, its facts partly in the program and partly from updates, beside the program itself."""
+    program = load(PROGRAM + ".input link\n.input down\n", name="net.dl")
+    running = Keeper(program, store=Store.open(tmp_path / "state", program))
+    running.apply([Epoch([Update("+", "link", ("d", "e")), Update("+", "down", ("y",))])])
+    running.close()
+    in_parts(open_state(tmp_path / "state", program), 3, lambda *_: None).close()
+    with Path("net.dl").open("a", encoding="utf-8") as file:
+        file.write('.input link\n.input down\nlink("d", "e"). down("y").\n')
+    Path("link.facts").touch()
+    Path("down.facts").touch()
+    questions = [
+        ("why", 'reach("a", "e")'),
+        ("why", 'reach("a", "e")', "-k", "2", "--json"),
+        ("why", 'reach("a", "e")', "--all", "--format", "prov"),
+        ("how", 'reach("a", "e")', "--semiring", "posbool"),
+        ("how", 'reach("a", "e")', "--semiring", "tropical", "-a", 'link("d", "e")=3', "-a", "link=1"),
+        ("probability", 'reach("a", "e")', "-p", "link=0.5"),
+        ("probability", 'reach("a", "e")', "-p", 'link("z", "z")=0.5'),
+        ("responsibility", 'reach("a", "e")', "--among", "link"),
+        ("whynot", 'reach("e", "a")', "-k", "1"),
+        ("whynot", 'reach("a", "y")', "-k", "1"),
+        ("whatif", "-e", 'link("c", "d")', "-i", 'link("b", "d")'),
+        ("whatif", "--rank"),
+        ("why", "nobody(1)"),
+    ]
+    for command, *rest in questions:
+        found = CliRunner().invoke(app, [command, "state", *rest])
+        expected = ask(command, *rest)
+        assert (found.exit_code, found.stdout) == (expected.exit_code, expected.stdout), (command, rest)
 
 
 def test_a_state_can_be_asked_while_its_run_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -52,6 +52,10 @@ def unbound(rule: str) -> list[str]:
         ("r(x) :- x = range(0, y), a(y).", "a Generator"),
         ("r(x) :- e(x, x + 1).", "e"),
         ("r(x) :- e(x, y + 1), a(y).", "a e"),
+        # Each waits for the other: of the first, the expression becomes a test.
+        ("r(x) :- e(x - 1, y), e(y - 1, x).", "e e ="),
+        ("r(x) :- p([x - 1, y]), e(y + 1, x).", "p e ="),
+        ("r(n) :- n = count : { e(x - 1, y), e(y - 1, x) }.", "Aggregation"),
     ],
 )
 def test_tests_come_as_early_as_their_variables_allow(rule: str, order: str) -> None:

@@ -14,6 +14,7 @@ from whence import Session, load
 from whence.provenance import Fact, derivation_graph
 from whence.provenance.export import to_dot, to_prov
 from whence.provenance.layout import lay_out
+from whence.provenance.page import to_html
 from whence.provenance.picture import to_svg
 
 PROGRAM = load(
@@ -101,3 +102,14 @@ def test_prov_reads_back(graph) -> None:
     assert {'link("a", "b")', 'reach("a", "<\\"&>")'} <= labels
     derived = json.loads(to_prov(graph, PROGRAM))["wasDerivedFrom"]
     assert len(derived) == sum(len(set(each.premises)) for listed in graph.derivations.values() for each in listed)
+
+
+@pytest.mark.parametrize("odd", ["\x00", "\x07", "\x1b[31m", "\x85", "\ufffe", "\ud800", "\x7f"])
+def test_pictures_and_pages_hold_any_text(odd: str) -> None:
+    fact = Fact("reach", ("a", f"b{odd}"))
+    graph = derivation_graph(Session(PROGRAM, facts={"link": [fact.tuple]}), [fact])
+    for made in (to_svg(graph, PROGRAM), to_html(graph, PROGRAM), to_dot(graph, PROGRAM)):
+        assert odd not in made
+        made.encode()
+    texts = [each.text for each in ET.fromstring(to_svg(graph, PROGRAM)).iter("{http://www.w3.org/2000/svg}text")]
+    assert f'reach("a", "b\\u{ord(odd[0]):04x}{odd[1:]}")' in texts

@@ -411,3 +411,20 @@ def test_no_warnings_without_cause() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         derive(GRAPH + "r(x / y) :- e(x, y), y != 0.\n", {"e": [(4, 2), (1, 0)]})
+
+
+def test_a_function_of_the_program_takes_the_place_of_a_function_of_floats() -> None:
+    def sqrt(number: int) -> int:
+        return -number
+
+    text = "n(4). a(sqrt(x)) :- n(x). b(floor(1.5))."
+    assert evaluate(load(text, functions={"sqrt": sqrt}), {})["a"] == {(-4,)}
+    declared = f".functor sqrt(x:number):number\n{text}"
+    assert evaluate(load(declared, functions={"sqrt": sqrt}), {})["a"] == {(-4,)}
+
+
+def test_a_function_with_the_name_of_another_functor_does_not() -> None:
+    def strlen(text: str) -> int:
+        raise AssertionError(text)
+
+    assert evaluate(load('a(strlen("abc")).', functions={"strlen": strlen}), {})["a"] == {(3,)}

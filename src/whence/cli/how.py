@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
@@ -22,15 +21,16 @@ from whence.cli.questions import (
     answering,
     bounds_of,
     fact_argument,
-    open_session,
+    open_subject,
+    print_json,
     time_limit,
 )
 from whence.cli.terminal import err
-from whence.provenance.derive import CannotExplain
+from whence.provenance.derivations import CannotExplain
 from whence.provenance.graph import DerivationGraph, Fact
 from whence.provenance.how import how as ask
 from whence.provenance.show import show_fact
-from whence.provenance.tree import fact_to_json
+from whence.provenance.to_json import how_to_json
 from whence.provenance.why import graph_of
 from whence.semiring import SEMIRINGS, NotInThisSemiring
 
@@ -84,11 +84,11 @@ def how(
     if annotations and (semirings is None or len(semirings) != 1):
         raise typer.BadParameter("values belong to one semiring: name it with --semiring", param_hint="-a")
     with answering():
-        session = open_session(program, functions, facts)
-        asked = fact_argument(fact, session.program)
+        subject = open_subject(program, functions, facts)
+        asked = fact_argument(fact, subject.program)
         parse = SEMIRINGS[semirings[0]].parse if semirings else str
-        given = annotations_argument(annotations or (), session, parse, "-a")
-        graph = graph_of(session, *asked, bounds=bounds_of(depth, max_facts, seconds))
+        given = annotations_argument(annotations or (), subject, parse, "-a")
+        graph = graph_of(subject, *asked, bounds=bounds_of(depth, max_facts, seconds))
         if graph.cut is not None:
             raise CannotExplain(f"the derivations were cut off at {graph.cut.reason}; raise the bound")
         values: dict[str, str | None] = {}
@@ -98,7 +98,7 @@ def how(
                 found = {name: ask(graph, asked, name, given)} if semirings else _value(graph, asked, name)
             values |= found
     if as_json:
-        typer.echo(json.dumps(fact_to_json(asked) | {"values": values}, ensure_ascii=False, indent=2))
+        print_json(how_to_json(asked, values))
     else:
         typer.echo(show_fact(asked))
         width = max(map(len, values))

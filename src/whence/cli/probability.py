@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 from math import nan
 from pathlib import Path
 from typing import Annotated
@@ -16,13 +15,14 @@ from whence.cli.questions import (
     annotations_argument,
     answering,
     fact_argument,
-    open_session,
+    open_subject,
+    print_json,
 )
 from whence.provenance.graph import Fact
 from whence.provenance.probability import Budget, Probability
 from whence.provenance.probability import probability as ask
 from whence.provenance.show import show_fact
-from whence.provenance.tree import fact_to_json
+from whence.provenance.to_json import probability_to_json
 
 _BUDGET = Budget()
 
@@ -57,18 +57,17 @@ def probability(
     The answer is exact while the decision diagrams stay within --nodes. Beyond that, it is a lower and an upper bound.
     """
     with answering():
-        session = open_session(program, functions, facts)
-        asked = fact_argument(fact, session.program)
-        given = annotations_argument(chances or (), session, _parse, "-p")
+        subject = open_subject(program, functions, facts)
+        asked = fact_argument(fact, subject.program)
+        given = annotations_argument(chances or (), subject, _parse, "-p")
 
         def chance(base: Fact) -> float:
             value = given(base)
             return 1.0 if value is None else value
 
-        answer = ask(session, *asked, chance, budget=Budget(nodes, seconds))
+        answer = ask(subject, *asked, chance, budget=Budget(nodes, seconds))
     if as_json:
-        found = fact_to_json(asked) | {"low": answer.low, "high": answer.high, "exact": answer.is_exact}
-        typer.echo(json.dumps(found, ensure_ascii=False, indent=2))
+        print_json(probability_to_json(asked, answer))
     else:
         typer.echo(f"{show_fact(asked)}  {_text(answer)}")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -18,15 +19,19 @@ from whence.cli.progress import Progress
 from whence.cli.terminal import err, show
 from whence.lang.program import Program
 from whence.lang.types import Tuple
-from whence.pipeline.store import Store
+from whence.pipeline.parts.open import read_state
+from whence.pipeline.parts.store import PartedStore
+from whence.plan.partition import Partitioning
 from whence.plan.record import RecordedProgram
 from whence.provenance.annotations import Annotations
 from whence.provenance.base import free_facts, parse_fact
-from whence.provenance.derive import CannotExplain
+from whence.provenance.derivations import CannotExplain, Derivations, LiveDerivations
+from whence.provenance.derive import Deriver
 from whence.provenance.expand import Bounds
 from whence.provenance.graph import Fact
-from whence.provenance.live import LiveState
+from whence.provenance.parted import PartedDerivations
 from whence.provenance.show import show_fact
+from whence.provenance.to_json import JsonObject
 from whence.semiring import NotInThisSemiring
 
 
@@ -70,26 +75,55 @@ def answering() -> Iterator[None]:
             raise typer.Exit(1) from None
 
 
-def read_program(path: Path, functions: Path | None, facts: Path) -> tuple[Program, dict[str, set[Tuple]]]:
-    """The program and all its base facts, those that it states itself among them; of a state, those of its last epoch."""
-    with Progress(err, "reading", quiet=False) as progress:
-        if path.is_dir():
-            store = Store.read(path, load_functions(functions))
-            written = store.program.plain if isinstance(store.program, RecordedProgram) else store.program
-            program, stated = free_facts(session.lasting(written))
-            given = store.recover().base.rows
-        else:
-            program, stated = free_facts(session.lasting(load_program(path, functions)))
-            given = read_inputs(program, facts, progress)
-    for name, rows in stated.items():
-        given.setdefault(name, set()).update(rows)
-    return program, given
+def open_subject(path: Path, functions: Path | None, facts: Path) -> LiveDerivations:
+    """Whom to ask about a program and its facts, or about the last epoch of a state."""
+    if path.is_dir():
+        store = read_state(path, load_functions(functions))
+        if isinstance(store, PartedStore):
+            return _parted(store)
+    return Deriver(open_session(path, functions, facts))
 
 
 def open_session(path: Path, functions: Path | None, facts: Path) -> session.Session:
-    program, given = read_program(path, functions, facts)
+    """A session of all base facts, of which those that the program states itself can be tried out like the others."""
+    with Progress(err, "reading", quiet=False) as progress:
+        given: dict[str, set[Tuple]] = {}
+        if path.is_dir():
+            store = read_state(path, load_functions(functions))
+            program, stated = _as_written(store.program)
+            for piece in store.pieces():
+                for name, rows in piece.base.items():
+                    given.setdefault(name, set()).update(rows)
+        else:
+            program, stated = _as_written(load_program(path, functions))
+            given = read_inputs(program, facts, progress)
+    for name, own in stated.items():
+        given.setdefault(name, set()).update(own)
     with Progress(err, "evaluating", quiet=False):
         return session.Session(program, facts=given)
+
+
+def _as_written(program: Program) -> tuple[Program, dict[str, list[Tuple]]]:
+    """The program without tables of derivations and without what makes facts go by themselves, and the facts that it states."""
+    return free_facts(session.lasting(program.plain if isinstance(program, RecordedProgram) else program))
+
+
+def _parted(store: PartedStore) -> PartedDerivations:
+    """A question is answered by the part that the fact belongs to: only that one is evaluated."""
+    program, stated = _as_written(store.program)
+    wanted = [name for name in store.outputs if name in program.relations]
+    how = Partitioning.by(program, wanted, store.manifest.columns)
+
+    def base_of(part: int) -> dict[str, set[Tuple]]:
+        with Progress(err, f"reading part {part}", quiet=False):
+            rows = store.base_of(part).rows
+        given = {name: set(each) for name, each in rows.items() if name in how.program.relations}
+        for name, each in stated.items():
+            own = (row for row in each if how.part(name, row, store.parts) in (None, part))
+            given.setdefault(name, set()).update(own)
+        return given
+
+    return PartedDerivations(how, store.parts, base_of)
 
 
 @contextmanager
@@ -128,14 +162,17 @@ def bounds_of(depth: int | None, max_facts: int, seconds: float | None) -> Bound
 
 
 def annotations_argument(
-    specs: Iterable[str], asked: session.Session, parse: Callable[[str], V], name: str
+    specs: Iterable[str], subject: Derivations, parse: Callable[[str], V], name: str
 ) -> Annotations[V]:
     try:
-        given = Annotations(specs, asked.program, parse)
+        given = Annotations(specs, subject.program, parse)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint=name) from None
-    state = LiveState(asked)
     for fact in given.facts:
-        if not state.holds(*fact):
+        if not subject.holds(fact):
             raise typer.BadParameter(f"{show_fact(fact)} is not among the base facts", param_hint=name)
     return given
+
+
+def print_json(answer: JsonObject) -> None:
+    typer.echo(json.dumps(answer, ensure_ascii=False, indent=2))

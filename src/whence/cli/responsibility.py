@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -15,12 +14,13 @@ from whence.cli.questions import (
     SubjectArgument,
     answering,
     fact_argument,
-    open_session,
+    open_subject,
+    print_json,
 )
 from whence.cli.terminal import err, show
 from whence.provenance.responsibility import contributions
 from whence.provenance.show import show_fact
-from whence.provenance.tree import fact_to_json
+from whence.provenance.to_json import contributions_to_json
 
 _FEW = 20  # facts without a share that are listed
 
@@ -54,21 +54,16 @@ def responsibility(
     orders, with the error that this leaves.
     """
     with answering():
-        session = open_session(program, functions, facts)
+        subject = open_subject(program, functions, facts)
         for name in among or ():
-            if name not in session.program.base_relations:
-                known = ", ".join(session.program.base_relations)
-                raise typer.BadParameter(f"{name} is no base relation; there are {known}", param_hint="--among")
-        asked = fact_argument(fact, session.program)
+            if name not in subject.program.base_relations:
+                known = ", ".join(subject.program.base_relations)
+                raise typer.BadParameter(f"{name} is not a base relation; there are {known}", param_hint="--among")
+        asked = fact_argument(fact, subject.program)
         with Progress(err, "working out shares", quiet=False):
-            found = contributions(session, *asked, among=among, nodes=nodes, samples=samples, seconds=seconds)
+            found = contributions(subject, *asked, among=among, nodes=nodes, samples=samples, seconds=seconds)
     if as_json:
-        listed = [
-            fact_to_json(each.fact)
-            | {"responsibility": each.responsibility, "shapley": each.shapley, "error": each.error}
-            for each in found
-        ]
-        typer.echo(json.dumps(fact_to_json(asked) | {"contributions": listed}, ensure_ascii=False, indent=2))
+        print_json(contributions_to_json(asked, found))
         return
     typer.echo("responsibility  Shapley value")
     shares = [each for each in found if each.shapley or each.responsibility]

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -8,12 +7,20 @@ import typer
 
 from whence.cli.programs import FunctionsOption
 from whence.cli.progress import Progress
-from whence.cli.questions import FactsOption, JsonOption, SubjectArgument, answering, base_fact_argument, open_session
+from whence.cli.questions import (
+    FactsOption,
+    JsonOption,
+    SubjectArgument,
+    answering,
+    base_fact_argument,
+    open_session,
+    print_json,
+)
 from whence.cli.terminal import counted, err
 from whence.io.changes import Update
 from whence.provenance.graph import Fact
 from whence.provenance.show import show_fact
-from whence.provenance.tree import fact_to_json
+from whence.provenance.to_json import changes_to_json, ranking_to_json
 from whence.provenance.whatif import rank_dependence, views_of
 from whence.provenance.whatif import whatif as ask
 from whence.session import Session
@@ -62,8 +69,7 @@ def whatif(
 def _print_changes(changes: list[Update], *, as_json: bool) -> None:
     changes = sorted(changes, key=lambda each: (each.op != "-", each.relation, repr(each.tuple)))
     if as_json:
-        found = [{"op": op, **fact_to_json(Fact(relation, row))} for op, relation, row, _ in changes]
-        typer.echo(json.dumps({"changes": found}, ensure_ascii=False, indent=2))
+        print_json(changes_to_json(changes))
         return
     for op, relation, row, _ in changes:
         typer.echo(f"{op} {show_fact(Fact(relation, row))}")
@@ -78,8 +84,7 @@ def _print_ranking(session: Session, most: int | None, *, as_json: bool) -> None
 
         found = rank_dependence(session, on_fact=tell)[:most]
     if as_json:
-        listed = [fact_to_json(each.fact) | {"lost": each.lost} for each in found]
-        typer.echo(json.dumps({"facts": listed}, ensure_ascii=False, indent=2))
+        print_json(ranking_to_json(found))
         return
     width = max((len(f"{each.lost:,}") for each in found), default=0)
     for each in found:

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -20,15 +19,17 @@ from whence.cli.questions import (
     answering,
     bounds_of,
     fact_argument,
-    open_session,
+    open_subject,
+    print_json,
 )
 from whence.cli.terminal import err, show
+from whence.lang.program import Program
 from whence.provenance.export import EXPORTS, graph_of_proof
 from whence.provenance.graph import DerivationGraph
-from whence.provenance.tree import graph_to_json, proof_to_json, show_graph
+from whence.provenance.to_json import graph_to_json, why_to_json
+from whence.provenance.tree import show_graph
 from whence.provenance.why import Why, graph_of
 from whence.provenance.why import why as ask
-from whence.session import Session
 
 
 class Format(StrEnum):
@@ -65,34 +66,33 @@ def why(
     """
     bounds = bounds_of(depth, max_facts, seconds)
     with answering():
-        session = open_session(program, functions, facts)
-        asked = fact_argument(fact, session.program)
+        subject = open_subject(program, functions, facts)
+        asked = fact_argument(fact, subject.program)
         if everything:
-            graph = graph_of(session, *asked, bounds=bounds)
-            _print_graph(session, graph, shape, as_json=as_json)
+            graph = graph_of(subject, *asked, bounds=bounds)
+            _print_graph(graph, subject.program, shape, as_json=as_json)
             return
-        answer = ask(session, *asked, number=number, bounds=bounds)
-        _print_answer(session, answer, shape, as_json=as_json)
+        answer = ask(subject, *asked, number=number, bounds=bounds)
+        _print_answer(answer, shape, as_json=as_json)
 
 
-def _print_answer(session: Session, answer: Why, shape: Format, *, as_json: bool) -> None:
+def _print_answer(answer: Why, shape: Format, *, as_json: bool) -> None:
     if as_json:
-        found = [proof_to_json(proof, session.program) for proof in answer.proofs]
-        typer.echo(json.dumps({"proofs": found, "is_smallest": answer.is_certain}, ensure_ascii=False, indent=2))
+        print_json(why_to_json(answer))
     elif shape is Format.TEXT:
         typer.echo(str(answer))
     else:
-        typer.echo(EXPORTS[shape](graph_of_proof(answer.proofs), session.program))
+        typer.echo(EXPORTS[shape](graph_of_proof(answer.proofs), answer.program))
     if not answer.is_certain:
         show(err, "warning: the search met its bounds; there may be smaller proofs")
 
 
-def _print_graph(session: Session, graph: DerivationGraph, shape: Format, *, as_json: bool) -> None:
+def _print_graph(graph: DerivationGraph, program: Program, shape: Format, *, as_json: bool) -> None:
     if as_json:
-        typer.echo(json.dumps(graph_to_json(graph, session.program), ensure_ascii=False, indent=2))
+        print_json(graph_to_json(graph, program))
     elif shape is Format.TEXT:
-        typer.echo(show_graph(graph, session.program))
+        typer.echo(show_graph(graph, program))
     else:
-        typer.echo(EXPORTS[shape](graph, session.program))
+        typer.echo(EXPORTS[shape](graph, program))
     if graph.cut is not None:
         show(err, f"warning: cut off at {graph.cut.reason}: {len(graph.cut.facts)} facts were not looked into")

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from difflib import get_close_matches
 from itertools import islice
@@ -17,13 +16,14 @@ from whence.cli.questions import (
     SubjectArgument,
     answering,
     fact_argument,
-    open_session,
+    open_subject,
+    print_json,
 )
 from whence.cli.terminal import err, show
 from whence.lang.program import Program
 from whence.provenance.graph import Fact
 from whence.provenance.show import show_fact, show_rules, show_value
-from whence.provenance.tree import fact_to_json
+from whence.provenance.to_json import whynot_to_json
 from whence.provenance.whynot import Attempt, Repair, WhyNot
 from whence.provenance.whynot import whynot as ask
 from whence.session import Session
@@ -48,14 +48,15 @@ def whynot(
     Every suggested change has been tried out. The exit code is 1 if the fact holds.
     """
     with answering():
-        session = open_session(program, functions, facts)
-        asked = fact_argument(fact, session.program)
+        subject = open_subject(program, functions, facts)
+        asked = fact_argument(fact, subject.program)
+        session = subject.session_of(asked)
         unknown = list(_unknown_texts(session, asked))
         answer = ask(session, *asked, repairs=repairs)
     if as_json:
-        typer.echo(json.dumps(_to_json(answer), ensure_ascii=False, indent=2))
+        print_json(whynot_to_json(answer))
     else:
-        typer.echo("\n".join(_lines(answer, session.program)))
+        typer.echo("\n".join(_lines(answer, subject.program)))
     for note in unknown:
         show(err, f"warning: {note}")
 
@@ -65,7 +66,7 @@ def _unknown_texts(session: Session, fact: Fact) -> Iterator[str]:
     numbers = session.backend.dictionary.numbers
     for value in fact.tuple:
         if isinstance(value, str) and value not in numbers:
-            known = islice((each for each in numbers if isinstance(each, str)), _COMPARED)
+            known = islice(numbers, _COMPARED)
             near = get_close_matches(value, known, 1)
             yield f"{show_value(value)} is in no fact" + (f"; did you mean {show_value(near[0])}?" if near else "")
 
@@ -98,27 +99,3 @@ def _changes(repair: Repair) -> str:
     return "  ".join(
         [f"+ {show_fact(each)}" for each in repair.insertions] + [f"- {show_fact(each)}" for each in repair.deletions]
     )
-
-
-def _to_json(answer: WhyNot) -> dict[str, object]:
-    return {
-        "fact": fact_to_json(answer.fact),
-        "beaten_by": [fact_to_json(each) for each in answer.beaten_by],
-        "attempts": [
-            {
-                "rule": each.rule,
-                "found": [fact_to_json(fact) for fact in each.found],
-                "missing": [show_fact(pattern) for pattern in each.missing],
-                "present": [fact_to_json(fact) for fact in each.present],
-                "failed": list(each.failed),
-            }
-            for each in answer.attempts
-        ],
-        "repairs": [
-            {
-                "insert": [fact_to_json(fact) for fact in each.insertions],
-                "delete": [fact_to_json(fact) for fact in each.deletions],
-            }
-            for each in answer.repairs
-        ],
-    }

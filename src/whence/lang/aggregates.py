@@ -7,6 +7,8 @@ import math
 from whence.lang.functors import Undefined, to_signed, to_unsigned
 from whence.lang.types import FLOAT, NUMBER, Kind, Value
 
+AGGREGATES = ("count", "sum", "min", "max", "mean")
+
 
 def combine(op: str, values: list[Value], kind: Kind) -> Value:
     """The aggregate of values; `min`, `max` and `mean` of nothing are None. Float sums do not depend on order."""

@@ -9,6 +9,7 @@ from typing import Any
 from lark import Token, Transformer
 
 from whence.lang import tree
+from whence.lang.aggregates import AGGREGATES
 from whence.lang.diagnostics import BadAggregate, BadLiteral, BadWindow, Diagnostic, MisplacedLocation, NotALiteral
 from whence.lang.tree import Span
 
@@ -157,7 +158,7 @@ class TreeBuilder(Transformer[Token, tree.Module]):
                 left, right = (self._term(arg) for arg in item.args)
                 return tree.Constraint(item.name, left, right, item.span)
             return self._atom(item)
-        if isinstance(item, tree.Call) and item.name in ("min", "max", "count", "sum", "mean"):
+        if isinstance(item, tree.Call) and item.name in AGGREGATES:
             return tree.Atom(item.name, item.args, None, item.span)
         self.found.append(NotALiteral(_span(items), what=self._quoted(_span(items))))
         return tree.Truth(True, _span(items))

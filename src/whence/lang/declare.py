@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from itertools import repeat
+from typing import Literal as OneOf
 
 from whence.lang import tree
 from whence.lang.diagnostics import (
@@ -23,7 +24,7 @@ from whence.lang.diagnostics import (
     UnknownType,
     UnregisteredFunction,
 )
-from whence.lang.functors import SIGNATURES
+from whence.lang.functors import REPLACEABLE, SIGNATURES
 from whence.lang.program import Relation, Transfer, Window
 from whence.lang.tree import Span
 from whence.lang.types import FLOAT, NUMBER, PRIMITIVES, SYMBOL, AdtKind, Field, Kind, ListKind, RecordKind, Types
@@ -315,7 +316,7 @@ class _Declarer:
     def functor(
         self, statement: tree.FunctorDecl, declarations: Declarations, functions: Mapping[str, Callable[..., object]]
     ) -> None:
-        if statement.name in declarations.functors or statement.name in SIGNATURES:
+        if statement.name in declarations.functors or statement.name in SIGNATURES.keys() - REPLACEABLE:
             self.found.append(Redefined(statement.span, what="functor", name=statement.name))
             return
         params = tuple(self.resolve(param)[1] or PRIMITIVES["symbol"] for param in statement.params)
@@ -362,8 +363,25 @@ def _directive(statement: tree.Directive, declarations: Declarations, found: lis
                 )
             else:
                 declarations.relations[name] = replace(relation, limit=int(limit))
+        elif statement.kind in ("event", "slow"):
+            _role(statement, relation, span, declarations, found)
         else:
             declarations.transfers.append(Transfer(statement.kind, name, params, span, places))
+
+
+def _role(
+    statement: tree.Directive, relation: Relation, span: Span, declarations: Declarations, found: list[Diagnostic]
+) -> None:
+    kind: OneOf["event", "slow"] = "event" if statement.kind == "event" else "slow"
+    if statement.params:
+        problem = f".{kind} takes no parameters"
+        found.append(BadDirective(statement.span, problem=problem, advice=f"write .{kind} {relation.name}"))
+    elif relation.role not in (None, kind):
+        problem = f"{relation.name} is said to be both .event and .slow"
+        found.append(
+            BadDirective(span, problem=problem, advice="an event passes by, a slow relation stays: choose one")
+        )
+    declarations.relations[relation.name] = replace(relation, role=kind)
 
 
 def _demand(module: tree.Module, declarations: Declarations) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from whence.lang import tree
-from whence.lang.functors import NUMERIC, Signature
+from whence.lang.functors import NUMERIC, SIGNATURES, Signature
 from whence.lang.tree import Span
 from whence.lang.types import FLOAT, NUMBER, PRIMITIVES, SYMBOL, UNSIGNED, AdtKind, Kind, Primitive, RecordKind, Types
 from whence.lang.unify import Inferred, ListShape, NilShape, Slot, TermShape, TupleShape
@@ -33,6 +33,13 @@ def listed(words: Iterable[str], conjunction: str = "or") -> str:
 
 def counted(number: int, noun: str) -> str:
     return f"{number or 'no'} {noun}{'' if number == 1 else 's'}"
+
+
+def aggregate_form(name: str) -> str:
+    """How an aggregate is written, for one that is written like a function of the variables around it."""
+    form, verb = ("count", "count") if name == "count" else (f"{name} x", "aggregate")
+    advice = f"write n = {form} : {{ r(x) }} in the body, with the atoms to {verb} in the braces"
+    return f"{advice}; {name}(x, y) takes two values or more" if name in SIGNATURES else advice
 
 
 def place(where: Where) -> str:

@@ -63,7 +63,7 @@ class BadLiteral(Diagnostic):
 class MissingInclude(Diagnostic):
     code = "W0104"
     message = "cannot include {name}: {problem}"
-    hint = "the path is taken relative to the including file"
+    hint = "{advice}"
 
 
 class BadPreprocessorLine(Diagnostic):
@@ -302,7 +302,10 @@ class SqlUnknownTable(Diagnostic):
 class SqlBagRecursion(Diagnostic):
     code = "W0605"
     message = "UNION ALL in the recursive query {name} is refused"
-    hint = "recursion needs set semantics to reach its end on cyclic data: write UNION"
+    hint = (
+        "recursion needs set semantics to reach its end on cyclic data. UNION makes one of equal rows: if each of them "
+        "counts, as in quantities that come along several ways, add a column that tells them apart, such as the path"
+    )
 
 
 class SqlShape(Diagnostic):
@@ -363,6 +366,12 @@ class IgnoredInOneShot(Caution):
     code = "W0905"
     message = "{what} {relation} has no effect here: all facts are there at once"
     hint = "it takes effect where updates are streamed"
+
+
+class NothingShown(Caution):
+    code = "W0906"
+    message = "the program has no .output: nothing is written"
+    hint = "{advice}"
 
 
 # -- collecting and showing -------------------------------------------------------------------------------------------

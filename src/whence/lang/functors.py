@@ -73,9 +73,8 @@ def _float_power(base: float, exponent: float) -> float:
     except OverflowError:
         return math.inf if base > 0 or exponent % 2 == 0 else -math.inf
     except ValueError:
-        if base == 0.0:
-            return math.inf
-        raise Undefined("a negative number to a fractional power") from None
+        reason = "zero to a negative power" if base == 0.0 else "a negative number to a fractional power"
+        raise Undefined(reason) from None
 
 
 def _shift_left(value: int, by: int) -> int:
@@ -116,6 +115,37 @@ _REAL: dict[str, Callable[..., float]] = {
     "/": _float_divide,
     "^": _float_power,
 }
+
+# -- functions of floats ----------------------------------------------------------------------------------------------
+
+_MATH: dict[str, Callable[[float], float]] = {
+    name: getattr(math, name)
+    for name in (
+        *("exp", "log", "sqrt", "floor", "ceil", "sin", "cos", "tan", "asin", "acos", "atan"),
+        *("sinh", "cosh", "tanh", "asinh", "acosh", "atanh"),
+    )
+}
+# A program may bring functions of its own under these names.
+REPLACEABLE = frozenset(_MATH)
+
+
+def _math(name: str) -> Callable[[float], float]:
+    """The function where it has a value that is a finite number."""
+    compute = _MATH[name]
+
+    def computed(value: float) -> float:
+        try:
+            result = float(compute(value))
+        except OverflowError:
+            result = math.inf
+        except ValueError:
+            raise Undefined(f"{name} is not defined for this number") from None
+        if math.isinf(result):
+            raise Undefined(f"the result of {name} is too large for a float")
+        return result + 0.0  # -0.0 is 0.0
+
+    return computed
+
 
 # -- conversions ------------------------------------------------------------------------------------------------------
 
@@ -303,6 +333,7 @@ SIGNATURES: dict[str, tuple[Signature, ...]] = {
     },
     **{op: (Signature((INTEGRAL,), INTEGRAL),) for op in ("bnot", "lnot")},
     **{op: (Signature((ORDERED, ORDERED), ORDERED, variadic=True),) for op in ("min", "max")},
+    **{name: (Signature((FLOAT,), FLOAT),) for name in _MATH},
     "cat": (Signature((SYMBOL, SYMBOL), SYMBOL, variadic=True),),
     "strlen": (Signature((SYMBOL,), NUMBER),),
     "substr": (Signature((SYMBOL, NUMBER, NUMBER), SYMBOL),),
@@ -311,6 +342,7 @@ SIGNATURES: dict[str, tuple[Signature, ...]] = {
     "to_unsigned": (Signature((ORDERED,), UNSIGNED),),
     "to_float": (Signature((ORDERED,), FLOAT),),
     "to_string": (Signature((ORDERED,), SYMBOL),),
+    "to_text": (Signature((FLOAT,), SYMBOL),),
     "itof": (Signature((NUMBER,), FLOAT),),
     "ftoi": (Signature((FLOAT,), NUMBER),),
     "itou": (Signature((NUMBER,), UNSIGNED),),
@@ -323,6 +355,7 @@ SIGNATURES: dict[str, tuple[Signature, ...]] = {
     "append": (Signature(("list", "item"), "list"),),
     "concat": (Signature(("list", "list"), "list"),),
     "last": (Signature(("list",), "item"),),
+    "occurs": (Signature(("list", "item"), NUMBER),),
 }
 
 
@@ -343,6 +376,7 @@ def implementation(functor: str, argument: Kind | None, result: Kind) -> Callabl
 
 
 _NAMED: dict[tuple[str, str], Callable[..., Value]] = {
+    **{(name, "any"): _math(name) for name in _MATH},
     ("+", "symbol"): lambda left, right: left + right,
     ("cat", "any"): lambda *parts: "".join(parts),
     ("strlen", "any"): len,
@@ -358,6 +392,7 @@ _NAMED: dict[tuple[str, str], Callable[..., Value]] = {
     ("to_float", "any"): float,
     ("to_string", "float"): lambda value: f"{value:f}",
     ("to_string", "any"): str,
+    ("to_text", "any"): repr,
     ("itof", "any"): float,
     ("utof", "any"): float,
     ("ftoi", "any"): lambda value: to_signed(_truncate(value)),
@@ -368,6 +403,7 @@ _NAMED: dict[tuple[str, str], Callable[..., Value]] = {
     ("append", "any"): lambda items, item: (*items, item),
     ("concat", "any"): lambda left, right: left + right,
     ("last", "any"): _last,
+    ("occurs", "any"): lambda items, item: items.count(item),
 }
 
 

@@ -10,11 +10,13 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 
 from whence.lang import tree
+from whence.lang.aggregates import AGGREGATES
 from whence.lang.declare import Declarations, Functor, annotated, suggest
 from whence.lang.describe import (
     Sides,
     Where,
     accepted,
+    aggregate_form,
     conversion,
     counted,
     describe,
@@ -25,6 +27,7 @@ from whence.lang.describe import (
     written,
 )
 from whence.lang.diagnostics import (
+    BadAggregate,
     Diagnostic,
     FunctionTerm,
     NotApplicable,
@@ -35,7 +38,7 @@ from whence.lang.diagnostics import (
     UntypedVariable,
     WrongArity,
 )
-from whence.lang.functors import NUMERIC, ORDERED, SIGNATURES, Signature
+from whence.lang.functors import NUMERIC, ORDERED, REPLACEABLE, SIGNATURES, Signature
 from whence.lang.normalize import FlatAggregate, FlatLiteral, FlatRange, FlatRule
 from whence.lang.program import Relation
 from whence.lang.tree import Span
@@ -52,10 +55,7 @@ from whence.lang.types import (
 from whence.lang.unify import Inferred, ListShape, Mismatch, NilShape, Slot, TermShape, TupleShape, Unifier
 
 # Functions that other languages have: never meant as function terms.
-_ELSEWHERE = frozenset(
-    "sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh log exp sqrt abs floor ceil round "
-    "recursive_iteration_cnt".split()
-)
+_ELSEWHERE = frozenset({"abs", "round", "log2", "log10", "pow", "atan2", "recursive_iteration_cnt"})
 
 
 @dataclass
@@ -81,7 +81,7 @@ class Inference:
         for rule in rules:
             self._introduce(rule.head)
         for statement in module.statements:
-            if isinstance(statement, tree.Directive) and statement.kind == "input":
+            if isinstance(statement, tree.Directive) and statement.kind in ("input", "event", "slow"):
                 for name in statement.relations:
                     for atom in _body_atoms(rules, name) if name not in known else ():
                         self._introduce(atom)
@@ -362,9 +362,13 @@ class RuleInference:
                 self._expect(arg, param, f"an argument of {call.name}", call.name)
             return functor.result
         signatures = SIGNATURES.get(call.name)
+        fitting = next((each for each in signatures or () if each.fits(len(call.args))), None)
+        if fitting is None and call.name in AGGREGATES and call.name not in self.program.declarations.branches:
+            problem, advice = "is an aggregate, and has its own body", aggregate_form(call.name)
+            self._refuse(call, BadAggregate(call.span, op=call.name, problem=problem, advice=advice))
+            return Slot()
         if signatures is None:
             return self._function_term(call)
-        fitting = next((each for each in signatures if each.fits(len(call.args))), None)
         if fitting is None:
             self._report_arity(call.span, call.name, signatures, len(call.args))
             for arg in call.args:
@@ -393,9 +397,10 @@ class RuleInference:
 
     def _registered(self, call: tree.Call) -> Functor | None:
         declared = self.program.declarations.functors.get(call.name)
-        if declared is not None or (call.name in SIGNATURES and not call.registered):
-            return declared
         function = self.program.functions.get(call.name)
+        replaced = call.registered or (call.name in REPLACEABLE and function is not None)
+        if declared is not None or (call.name in SIGNATURES and not replaced):
+            return declared
         if function is None:
             return None
         functor = annotated(function)
@@ -422,11 +427,14 @@ class RuleInference:
         if not advice:
             self.program.found.append(FunctionTerm(call.span, name=call.name))
             return self._branch(call, call.name, call.args)
-        self.program.found.append(UnknownFunctor(call.span, name=call.name, advice=advice))
+        self._refuse(call, UnknownFunctor(call.span, name=call.name, advice=advice))
+        return Slot()
+
+    def _refuse(self, call: tree.Call, problem: Diagnostic) -> None:
+        self.program.found.append(problem)
         self.untyping = True
         for arg in call.args:
             self._visit(arg)
-        return Slot()
 
     # -- errors
 

@@ -15,6 +15,8 @@ from lark import Token, UnexpectedCharacters
 from lark.common import LexerConf
 from lark.lexer import Lexer, LexerState, PatternStr
 
+from whence.lang.aggregates import AGGREGATES
+
 _TOKENS = re.compile(
     r"""
       (?:[ \t\r\n\f\v]+ | //[^\n]* | /\*(?:.|\n)*?\*/)+
@@ -29,10 +31,11 @@ _TOKENS = re.compile(
     """,
     re.VERBOSE,
 )
-_AGGREGATES = frozenset({"count", "sum", "min", "max", "mean"})
 _OPERATOR_WORDS = frozenset("lor lxor land bor bxor band bshl bshr bshru".split())
 _OPERATORS = frozenset({"**", "+", "*", "/", "%", "^"})
 _CALL = re.compile(r"\s*\(")
+# Behind `$A` a name goes on only without a blank: `$A.` may also end its rule.
+_PATH = re.compile(r"(?:\.[A-Za-z_?][A-Za-z0-9_?]*)+")
 
 
 class WordLexer(Lexer):
@@ -44,7 +47,7 @@ class WordLexer(Lexer):
         self._marks |= dict.fromkeys(_OPERATORS, "OPERATOR")
         self._words = {text: name for text, name in fixed.items() if text.isidentifier()}
         self._words |= dict.fromkeys(_OPERATOR_WORDS, "OPERATOR_WORD") | dict.fromkeys(("bnot", "lnot"), "NOT_WORD")
-        self._words |= {"_": "WILDCARD"} | dict.fromkeys(_AGGREGATES, "AGG_OP")
+        self._words |= {"_": "WILDCARD"} | dict.fromkeys(AGGREGATES, "AGG_OP")
 
     def lex(self, lexer_state: LexerState, parser_state: Any) -> Iterator[Token]:
         return self.tokens(lexer_state.text.text, parser_state.parse_conf.states, parser_state.state_stack)
@@ -66,6 +69,8 @@ class WordLexer(Lexer):
                 kind = words.get(value, "IDENT")
                 if kind == "AGG_OP" and _CALL.match(text, at):
                     kind = "AGG_CALL"
+                elif text[start - 1] == "$" and start and (path := _PATH.match(text, at)):
+                    value, kind, at = text[start : path.end()], "QNAME", path.end()
                 if kind not in states[stack[-1]]:
                     kind = "IDENT"
             elif kind == "path":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TypeGuard
 
 from whence.lang import program as core
@@ -19,7 +20,7 @@ from whence.lang.diagnostics import (
 from whence.lang.functors import WORD, cast, to_signed, to_unsigned
 from whence.lang.infer import RuleInference
 from whence.lang.normalize import FlatAggregate, FlatLiteral, FlatRange, FlatRule
-from whence.lang.order import names_in, names_met, order_body
+from whence.lang.order import is_bound, is_ready, names_in, names_met, order_body
 from whence.lang.tree import Span
 from whence.lang.types import FLOAT, NUMBER, PRIMITIVES, SYMBOL, UNSIGNED, Kind, ListKind, RecordKind
 
@@ -42,18 +43,30 @@ def lower_rule(inference: RuleInference, found: list[Diagnostic]) -> core.Rule |
     return core.Rule(flat.name, head, tuple(body), flat.span)
 
 
+def equate(left: core.Term, right: core.Term, span: Span) -> list[core.Literal]:
+    """An equality; that of two structures becomes equalities of their parts."""
+    if isinstance(left, core.Make) and isinstance(right, core.Make):
+        if left.branch != right.branch or len(left.args) != len(right.args):
+            return [core.Comparison("!=", core.Const(0, NUMBER), core.Const(0, NUMBER), span)]
+        return [part for one, other in zip(left.args, right.args, strict=True) for part in equate(one, other, span)]
+    if isinstance(left, core.Anything) or isinstance(right, core.Anything):
+        return []
+    return [core.Comparison("=", left, right, span)]
+
+
 class _Lowering:
     def __init__(self, inference: RuleInference, found: list[Diagnostic]) -> None:
         self.inference = inference
         self.found = found
         self.unbound: set[str] = set()
         self.has_wildcards = False
+        self.tested = 0
 
     def order(
         self, literals: list[core.Literal], outer: frozenset[str], *results: core.Term
     ) -> tuple[list[core.Literal], set[str]]:
         """The literals in evaluation order and the variables they bind. `results` are made of those."""
-        ordered, bound = order_body(literals, outer)
+        ordered, bound = self._order(literals, outer)
         unbound = {name for term in results for name in names_in(term)} - bound
         if len(ordered) < len(literals):
             placed = {id(literal) for literal in ordered}
@@ -70,6 +83,47 @@ class _Lowering:
             if not self.inference.unbinding:
                 self.found.extend(_report_unbound(self.inference.rule, name) for name in sorted(causes or unbound))
         return ordered, bound
+
+    def _order(self, literals: list[core.Literal], outer: frozenset[str]) -> tuple[list[core.Literal], set[str]]:
+        """The literals in order. Where atoms wait for each other, expressions among their arguments become tests."""
+        tried = list(literals)
+        while True:
+            ordered, bound = order_body(tried, outer)
+            if len(ordered) == len(tried):
+                return ordered, bound
+            placed = {id(literal) for literal in ordered}
+            waiting = [
+                literal
+                for literal in tried
+                if isinstance(literal, core.Atom) and id(literal) not in placed and not is_ready(literal, bound)
+            ]
+            if not waiting:
+                return order_body(
+                    literals, outer
+                )  # it is not for the expressions: say what is unbound as it is written
+            chosen = max(waiting, key=lambda atom: sum(is_bound(arg, bound) for arg in atom.args))
+            tests: list[core.Literal] = []
+            args = tuple(self._without_expressions(arg, bound, chosen.span, tests) for arg in chosen.args)
+            at = tried.index(chosen)
+            tried[at : at + 1] = [core.Atom(chosen.relation, args, chosen.span), *tests]
+
+    def _without_expressions(
+        self, term: core.Term, bound: set[str], span: Span, tests: list[core.Literal]
+    ) -> core.Term:
+        """The term with a variable for each expression that has no value yet, and the tests that they are equal."""
+        match term:
+            case core.Apply() if not is_bound(term, bound):
+                self.tested += 1
+                value = core.Var(f"value#t{self.tested}", term.kind)
+                tests.append(core.Comparison("=", value, term, span))
+                return value
+            case core.Make(args=args):
+                return replace(term, args=tuple(self._without_expressions(arg, bound, span, tests) for arg in args))
+            case core.Cons(items=items, rest=rest):
+                parts = tuple(self._without_expressions(item, bound, span, tests) for item in items)
+                return replace(term, items=parts, rest=self._without_expressions(rest, bound, span, tests))
+            case _:
+                return term
 
     def _refuse_wildcards(self, literal: core.Literal) -> None:
         """Reports a literal that cannot be evaluated although its variables are bound."""
@@ -91,7 +145,7 @@ class _Lowering:
                 return [core.Negation(self._atom(atom), literal.span)]
             case tree.Constraint(op=op, left=left, right=right):
                 if op == "=":  # one side is a pattern
-                    return self._equate(self.term(left), self.term(right), literal.span)
+                    return equate(self.term(left), self.term(right), literal.span)
                 return [core.Comparison(op, self.value(left), self.value(right), literal.span)]
             case FlatRange(target=target, args=args):
                 return [core.Generator(self.term(target), tuple(self.value(arg) for arg in args), literal.span)]
@@ -111,20 +165,6 @@ class _Lowering:
             else:
                 args.append(self.term(arg))
         return core.Atom(atom.relation, tuple(args), atom.span)
-
-    def _equate(self, left: core.Term, right: core.Term, span: Span) -> list[core.Literal]:
-        """An equality; that of two structures becomes equalities of their parts."""
-        if isinstance(left, core.Make) and isinstance(right, core.Make):
-            if left.branch != right.branch or len(left.args) != len(right.args):
-                return [core.Comparison("!=", core.Const(0, NUMBER), core.Const(0, NUMBER), span)]
-            return [
-                part
-                for one, other in zip(left.args, right.args, strict=True)
-                for part in self._equate(one, other, span)
-            ]
-        if isinstance(left, core.Anything) or isinstance(right, core.Anything):
-            return []
-        return [core.Comparison("=", left, right, span)]
 
     def _aggregate(self, literal: FlatAggregate) -> core.Aggregation:
         value = None if literal.value is None else self.value(literal.value)

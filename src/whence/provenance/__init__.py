@@ -7,13 +7,14 @@
 (Repair(insertions=(Fact(relation='e', tuple=(1,)),), deletions=()),)
 """
 
-from whence.provenance.derive import CannotExplain
+from whence.provenance.derivations import CannotExplain, Derivations
 from whence.provenance.expand import Bounds, derivation_graph
 from whence.provenance.graph import Absence, Aggregated, Derivation, DerivationGraph, Fact
 from whence.provenance.how import how
+from whence.provenance.parted import PartedDerivations
 from whence.provenance.probability import Budget, Probability, probabilities, probability
 from whence.provenance.proofs import Proof
-from whence.provenance.recorded import recorded_derivations
+from whence.provenance.recorded import RecordedDerivations, recorded_derivations
 from whence.provenance.responsibility import Contribution, contributions
 from whence.provenance.solve import solve_graph
 from whence.provenance.whatif import Dependence, rank_dependence, whatif
@@ -31,9 +32,12 @@ __all__ = [
     "Dependence",
     "Derivation",
     "DerivationGraph",
+    "Derivations",
     "Fact",
+    "PartedDerivations",
     "Probability",
     "Proof",
+    "RecordedDerivations",
     "Repair",
     "Why",
     "WhyNot",

@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 
 from whence.lang.program import Program
 from whence.provenance.base import check_relation, parse_fact
-from whence.provenance.derive import CannotExplain
+from whence.provenance.derivations import CannotExplain
 from whence.provenance.graph import Fact
 from whence.provenance.show import show_fact
 

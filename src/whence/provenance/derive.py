@@ -1,4 +1,4 @@
-"""The derivations of a fact, found backwards: its rules with their heads bound to it, and the body looked up.
+"""The derivations of a fact in a session, found backwards: its rules with their heads bound to it, and the body looked up.
 
 Every rule is prepared once: wildcards get names, so that an assignment tells which rows were used, and the body is ordered
 for a search that starts from the head. What a body means is the reference's to say (`Solver`); this looks into a session.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import product
 
 from whence.lang.order import binds, is_ready, names_met
 from whence.lang.program import (
@@ -18,30 +17,21 @@ from whence.lang.program import (
     Comparison,
     Generator,
     Literal,
-    Negation,
+    Program,
     Rule,
     Var,
 )
 from whence.lang.tree import walk
 from whence.lang.types import Tuple, Value
 from whence.plan.wildcards import name_wildcards
-from whence.provenance.graph import Absence, Aggregated, Derivation, Fact
+from whence.provenance.derivations import CannotExplain, Derivations, LiveDerivations, Ranks
+from whence.provenance.firings import fact_of, firings, stated_facts
+from whence.provenance.graph import Derivation, Fact
 from whence.provenance.live import LiveState
-from whence.provenance.patterns import pattern_of
-from whence.provenance.show import show_fact
 from whence.reference.solve import Environment, Solver, is_known
 from whence.session import Session
 
 EQREL = "eqrel"
-
-
-class CannotExplain(ValueError):
-    """A question about something that has no derivations to show, with the reason."""
-
-
-class NotThere(CannotExplain):
-    def __init__(self, fact: Fact) -> None:
-        super().__init__(f"{show_fact(fact)} does not hold; `whence whynot` says what is missing")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,40 +51,54 @@ class PreparedRule:
         return tuple(literal for literal in self.rule.body if isinstance(literal, Atom))
 
 
-class Deriver:
+class Deriver(LiveDerivations):
     """Finds derivations in the current state of a session."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
-        self.program = session.program
         self.state = LiveState(session)
-        self.solver = Solver(self.program, self.state.tables)
+        self.solver = Solver(session.program, self.state.tables)
+        self._base: dict[str, set[Tuple]] | None = None
         self._stated: dict[str, dict[Tuple, Rule]] = {}
         # The solver knows atoms by their identity, so none may go and leave its number to another.
         self._kept: list[PreparedRule] = []
         self._met: dict[tuple[int, frozenset[str]], Atom] = {}
         self._prepared: dict[str, tuple[PreparedRule, ...]] = {}
 
+    @property
+    def program(self) -> Program:
+        return self.session.program
+
+    @property
+    def ranks(self) -> Ranks:
+        return self.state
+
     def holds(self, fact: Fact) -> bool:
         return self.state.holds(*fact)
 
     def is_base(self, fact: Fact) -> bool:
-        """Whether the fact was put in from outside or stands in the program."""
         return self.state.is_external(*fact) or self.fact_rule(fact) is not None
+
+    def base_facts(self, relation: str) -> Iterator[Fact]:
+        if self._base is None:
+            self._base = self.session.base()
+        return (Fact(relation, row) for row in self._base[relation])
+
+    def session_of(self, fact: Fact) -> Session:  # noqa: ARG002 - all of them are in it
+        return self.session
 
     def fact_rule(self, fact: Fact) -> Rule | None:
         """The program's own statement of the fact."""
         stated = self._stated.get(fact.relation)
         if stated is None:
-            rules = [rule for rule in self.program.rules_for(fact.relation) if rule.is_fact]
-            stated = self._stated[fact.relation] = {row: rule for rule in rules for row in self.solver.heads(rule)}
+            stated = self._stated[fact.relation] = stated_facts(self.program, fact.relation)
         return stated.get(fact.tuple)
 
     def derivations(self, fact: Fact) -> Iterator[Derivation]:
-        """Every firing that makes the fact, whether or not the fact holds; facts of the program text have none."""
+        """Those of facts that do not hold, too: what a choice did not take has derivations all the same."""
         for prepared in self.prepared(fact.relation):
             for environment in self.environments(prepared, fact):
-                yield from self._firings(prepared, fact, environment)
+                yield from firings(prepared.rule, fact, environment, self.solver)
         if self.is_equivalence(fact.relation):
             yield from self._by_equivalence(fact)
 
@@ -102,7 +106,7 @@ class Deriver:
         """The firings of one rule, which need not be the program's, that make the fact."""
         prepared = self._prepare(rule)
         for environment in self.environments(prepared, fact):
-            yield from self._firings(prepared, fact, environment)
+            yield from firings(prepared.rule, fact, environment, self.solver)
 
     def met_with(self, atom: Atom, environment: Environment) -> Atom:
         """The atom, for a search that may meet it with any of its variables known: how it is looked up depends on them."""
@@ -165,50 +169,8 @@ class Deriver:
         free = sum(not is_known(arg, known) for arg in literal.args)
         return 1.0 if free == 0 else 2.0 + float(len(self.state.tables[literal.relation]) ** (free / len(literal.args)))
 
-    def _firings(self, prepared: PreparedRule, fact: Fact, environment: Environment) -> Iterator[Derivation]:
-        rule = prepared.rule
-        body = tuple(self.fact(atom, environment) for atom in prepared.atoms)
-        absent = tuple(
-            Absence(
-                literal.atom.relation, tuple(pattern_of(arg, environment, self.solver) for arg in literal.atom.args)
-            )
-            for literal in rule.body
-            if isinstance(literal, Negation)
-        )
-        groups = [literal for literal in rule.body if isinstance(literal, Aggregation)]
-        for aggregates in product(*(self._aggregated(literal, environment) for literal in groups)):
-            yield Derivation(rule.name, fact, body, absent, aggregates)
-
     def fact(self, atom: Atom, environment: Environment) -> Fact:
-        return Fact(atom.relation, tuple(self.solver.value(arg, environment) for arg in atom.args))
-
-    # -- aggregates
-
-    def _aggregated(self, literal: Aggregation, environment: Environment) -> Iterator[Aggregated]:
-        """The ways to account for an aggregate's value: all that contributed, or for `min` and `max` one witness each."""
-        value = self.solver.value(literal.target, environment)
-        outer = {name: environment[name] for name in literal.outer}
-        contributions = [
-            (solution, facts) for body in literal.bodies for solution, facts in self._solutions_with_facts(body, outer)
-        ]
-        if literal.op not in ("min", "max"):
-            facts = tuple(sorted({fact for _, used in contributions for fact in used}, key=repr))
-            yield Aggregated(literal.op, value, facts)
-            return
-        assert literal.value is not None
-        for solution, used in contributions:
-            if self.solver.value(literal.value, solution) == value:
-                yield Aggregated(literal.op, value, used)
-
-    def _solutions_with_facts(
-        self, body: tuple[Literal, ...], environment: Environment
-    ) -> Iterator[tuple[Environment, tuple[Fact, ...]]]:
-        for solution in self.solver.solutions(body, environment):
-            facts = [self.fact(literal, solution) for literal in body if isinstance(literal, Atom)]
-            for literal in body:
-                if isinstance(literal, Aggregation):
-                    facts += next(self._aggregated(literal, solution)).facts
-            yield solution, tuple(facts)
+        return fact_of(atom, environment, self.solver)
 
     # -- equivalence relations
 
@@ -224,3 +186,8 @@ class Deriver:
         for _, middle in self.state.tables[name].lookup((0,), (left,)):
             if middle not in (left, right):
                 yield Derivation(EQREL, fact, (Fact(name, (left, middle)), Fact(name, (middle, right))))
+
+
+def derivations_of(subject: Session | Derivations) -> Derivations:
+    """Whom to ask. For a session that is made anew with each question: rows may have moved since the one before."""
+    return Deriver(subject) if isinstance(subject, Session) else subject

@@ -1,4 +1,4 @@
-"""Derivation graphs from a session, within bounds."""
+"""Derivation graphs, within bounds."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from whence.provenance.derive import Deriver, NotThere
+from whence.provenance.derivations import Derivations, NotThere, nothing_derives
+from whence.provenance.derive import derivations_of
 from whence.provenance.graph import Cut, Derivation, DerivationGraph, Fact
 from whence.session import Session
 
@@ -21,7 +22,7 @@ class Bounds:
 
 
 def derivation_graph(
-    session: Session | Deriver,
+    subject: Session | Derivations,
     facts: Iterable[Fact],
     bounds: Bounds = Bounds(),  # noqa: B008 - immutable
 ) -> DerivationGraph:
@@ -33,12 +34,12 @@ def derivation_graph(
     >>> [firing.rule for firing in derivation_graph(session, [Fact("p", (1,))]).derivations[Fact("p", (1,))]]
     ['p#1', 'p#2']
     """
-    deriver = session if isinstance(session, Deriver) else Deriver(session)
+    source = derivations_of(subject)
     roots = tuple(facts)
     for fact in roots:
-        if not deriver.holds(fact):
+        if not source.holds(fact):
             raise NotThere(fact)
-    search = _Search(deriver, bounds)
+    search = _Search(source, bounds)
     search.run(roots)
     return DerivationGraph(roots, search.derivations, frozenset(search.base), search.cut)
 
@@ -46,8 +47,8 @@ def derivation_graph(
 class _Search:
     """Breadth first, so that a bound leaves out what is farthest away."""
 
-    def __init__(self, deriver: Deriver, bounds: Bounds) -> None:
-        self.deriver = deriver
+    def __init__(self, source: Derivations, bounds: Bounds) -> None:
+        self.source = source
         self.bounds = bounds
         self.until = None if bounds.seconds is None else time.monotonic() + bounds.seconds
         self.derivations: dict[Fact, tuple[Derivation, ...]] = {}
@@ -83,15 +84,15 @@ class _Search:
 
     def _is_leaf(self, fact: Fact) -> bool:
         """Whether there is nothing behind the fact; it is noted if it is a base fact."""
-        if self.deriver.is_base(fact):
+        if self.source.is_base(fact):
             self.base.add(fact)
-        return not self.deriver.prepared(fact.relation) and not self.deriver.is_equivalence(fact.relation)
+        return nothing_derives(self.source.program, fact.relation)
 
     def _expand(self, fact: Fact) -> None:
-        if self.deriver.is_base(fact):
+        if self.source.is_base(fact):
             self.base.add(fact)
-        # In an order that does not depend on how the session came by its rows.
-        self.derivations[fact] = tuple(sorted(self.deriver.derivations(fact), key=_place))
+        # In an order that does not depend on how whoever is asked came by them.
+        self.derivations[fact] = tuple(sorted(self.source.derivations(fact), key=_place))
 
 
 def _place(firing: Derivation) -> tuple[str, str, str]:

@@ -10,7 +10,7 @@ from itertools import pairwise
 from unicodedata import category, east_asian_width
 
 from whence.provenance.graph import Derivation, DerivationGraph, Fact
-from whence.provenance.show import absences, show_aggregate, show_fact
+from whence.provenance.show import absences, printable, show_aggregate, show_fact
 
 _CHARACTER = 7.3
 _GAP = 26.0
@@ -69,7 +69,7 @@ def nodes_of(graph: DerivationGraph) -> list[Node]:
     def node(fact: Fact) -> Node:
         if fact not in facts:
             kind = "cut" if fact in cut else "base" if fact in graph.base else "derived"
-            facts[fact] = Node(show_fact(fact), kind, fact)
+            facts[fact] = Node(printable(show_fact(fact)), kind, fact)
             nodes.append(facts[fact])
         return facts[fact]
 
@@ -77,7 +77,7 @@ def nodes_of(graph: DerivationGraph) -> list[Node]:
         node(root)
     for fact, firings in graph.derivations.items():
         for firing in firings:
-            made = Node(_firing_label(firing), "firing")
+            made = Node(printable(_firing_label(firing)), "firing")
             nodes.append(made)
             _connect(node(fact), made)
             for premise in dict.fromkeys(firing.premises):

@@ -9,11 +9,10 @@ import numpy as np
 from whence.backends.local.arrays import Ids, Lines
 from whence.backends.local.backend import LocalBackend
 from whence.engine.protocol import EXTERNAL
-from whence.lang.types import FLOAT, NUMBER, UNSIGNED, Tuple, Value
+from whence.lang.types import Tuple, Value
+from whence.provenance.graph import Fact
 from whence.reference.tables import Table
-from whence.session import Session
-
-_ON_ITS_OWN = (NUMBER, UNSIGNED, FLOAT)
+from whence.session import Ranking, Session
 
 
 class LiveTable(Table):
@@ -54,13 +53,10 @@ class LiveTable(Table):
         words: Lines = np.empty((1, len(columns)), dtype=np.int64)
         dictionary = self.backend.dictionary
         for at, (column, value) in enumerate(zip(columns, key, strict=True)):
-            kind = self.kinds[column]
-            if kind in _ON_ITS_OWN:
-                words[0, at] = dictionary.encode(value, kind)
-            elif value in dictionary.numbers:
-                words[0, at] = dictionary.numbers[value]
-            else:
+            word = dictionary.find(value, self.kinds[column])
+            if word is None:
                 return None
+            words[0, at] = word
         return words
 
 
@@ -69,9 +65,9 @@ class LiveState:
 
     def __init__(self, session: Session) -> None:
         self.session = session
-        self.program = session.program
         self.tables: dict[str, Table] = {}
         self._live: dict[str, LiveTable] = {}
+        self._rankings: dict[str, Ranking] = {}
         self._base = frozenset(session.program.base_relations)
         for name in session.program.relations.keys() & session.backend.tables.keys():
             self.tables[name] = self._live[name] = LiveTable(session.backend, name)
@@ -92,10 +88,15 @@ class LiveState:
         found = table.row(row)
         return found >= 0 and bool(table.table.flags(_one(found))[0] & EXTERNAL)
 
-    def rank(self, relation: str, row: Tuple) -> int:
-        """The rank of a row that is there."""
-        table = self._live[relation]
-        return int(table.table.ranks(_one(table.row(row)))[0])
+    def ranking(self, fact: Fact) -> Ranking:
+        found = self._rankings.get(fact.relation)
+        if found is None:
+            found = self._rankings[fact.relation] = self.session.ranking(fact.relation)
+        return found
+
+    def rank(self, fact: Fact) -> int:
+        table = self._live[fact.relation]
+        return int(table.table.ranks(_one(table.row(fact.tuple)))[0])
 
     def forget(self) -> None:
         """Forgets where rows are: they may have moved."""

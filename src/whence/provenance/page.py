@@ -11,7 +11,7 @@ from itertools import islice
 from whence.lang.program import Program
 from whence.provenance.graph import Cut, Derivation, DerivationGraph, Fact
 from whence.provenance.picture import draw
-from whence.provenance.show import absences, rule_texts, show_aggregate, show_fact
+from whence.provenance.show import absences, printable, rule_texts, show_aggregate, show_fact
 
 _FEW = 40  # so many entries are open from the start
 _DRAWN = 60  # of more derived facts no picture can be read
@@ -34,9 +34,9 @@ class _Page:
         roots = ", ".join(show_fact(root) for root in self.graph.roots)
         yield '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">'
         yield '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        yield f"<title>{escape(f'Why {roots}?')}</title>"
+        yield f"<title>{_text(f'Why {roots}?')}</title>"
         yield f"<style>\n{_resource('page.css')}</style>\n</head>\n<body>"
-        yield f"<h1>Why <code>{escape(roots)}</code>?</h1>"
+        yield f"<h1>Why <code>{_text(roots)}</code>?</h1>"
         yield f"<p>{self._summary()}</p>"
         parts = ["picture", *(["derivations"] if self.derived else []), *(["rules"] if self.rules else [])]
         yield "<nav>" + " ".join(f'<a href="#{part}">{part.capitalize()}</a>' for part in parts) + "</nav>"
@@ -56,7 +56,7 @@ class _Page:
         if self.graph.cut is None:
             return f"{counts}."
         looked = f"{_counted(len(self.cut), 'fact')} not looked into"
-        return f"{counts}. <strong>Cut off at {escape(self.graph.cut.reason)}</strong>: {looked}."
+        return f"{counts}. <strong>Cut off at {_text(self.graph.cut.reason)}</strong>: {looked}."
 
     def _picture(self) -> Iterator[str]:
         kinds = {"derived": "derived fact", "base": "base fact", "firing": "firing of a rule"}
@@ -98,34 +98,34 @@ class _Page:
             is_open = len(self.derived) <= _FEW or fact in self.graph.roots
             ways = _counted(len(firings), "derivation") + (", and a base fact" if fact in self.graph.base else "")
             yield f"<details{' open' if is_open else ''}>"
-            yield f"<summary><code>{escape(show_fact(fact))}</code> <small>{ways}</small></summary>"
+            yield f"<summary><code>{_text(show_fact(fact))}</code> <small>{ways}</small></summary>"
             yield f'<ul id="{self.places[fact]}">'
             yield from (f"<li>by {self._rule(firing.rule)}: {self._used(firing)}</li>" for firing in firings)
             yield "</ul>\n</details>"
         yield "</section>"
 
     def _used(self, firing: Derivation) -> str:
-        used = [*map(self._fact, firing.body), *(f"<code>{escape(each)}</code>" for each in absences(firing))]
+        used = [*map(self._fact, firing.body), *(f"<code>{_text(each)}</code>" for each in absences(firing))]
         for each in firing.aggregates:
             facts = ", ".join(map(self._fact, each.facts)) or "no facts"
-            used.append(f"<code>{escape(show_aggregate(each))}</code> over {facts}")
+            used.append(f"<code>{_text(show_aggregate(each))}</code> over {facts}")
         return ", ".join(used)
 
     def _fact(self, fact: Fact) -> str:
         kind = "cut" if fact in self.cut else "base" if fact in self.graph.base else "derived"
-        text = f'<code class="{kind}">{escape(show_fact(fact))}</code>'
+        text = f'<code class="{kind}">{_text(show_fact(fact))}</code>'
         return f'<a href="#{self.places[fact]}">{text}</a>' if fact in self.places else text
 
     def _rule(self, name: str) -> str:
-        text = escape(name)
+        text = _text(name)
         return f'<a href="#{self.rule_places[name]}">{text}</a>' if name in self.rule_places else text
 
     def _rules(self) -> Iterator[str]:
         yield '<section id="rules">\n<h2>Rules</h2>\n<dl>'
         for rule in self.rules:
-            place = f"<small>{escape(rule.file)}:{rule.line}</small>"
-            yield f'<dt id="{self.rule_places[rule.name]}">{escape(rule.name)} {place}</dt>'
-            yield f"<dd><code>{escape(rule.text)}</code></dd>"
+            place = f"<small>{_text(rule.file)}:{rule.line}</small>"
+            yield f'<dt id="{self.rule_places[rule.name]}">{_text(rule.name)} {place}</dt>'
+            yield f"<dd><code>{_text(rule.text)}</code></dd>"
         yield "</dl>\n</section>"
 
 
@@ -142,6 +142,10 @@ def _from_the_roots(graph: DerivationGraph) -> Iterator[tuple[Fact, tuple[Deriva
             if premise not in met:
                 met.add(premise)
                 pending.append(premise)
+
+
+def _text(text: str) -> str:
+    return escape(printable(text))
 
 
 def _counted(count: int, word: str) -> str:

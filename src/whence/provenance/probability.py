@@ -18,7 +18,8 @@ from typing import NamedTuple
 from whence.lang.program import Aggregation, Atom, Negation, Program
 from whence.lang.tree import walk
 from whence.lang.types import Tuple
-from whence.provenance.derive import CannotExplain
+from whence.provenance.derivations import CannotExplain, Derivations
+from whence.provenance.derive import derivations_of
 from whence.provenance.diagrams import FALSE, TRUE, BudgetExceeded, Diagrams
 from whence.provenance.expand import Bounds, derivation_graph
 from whence.provenance.graph import Derivation, DerivationGraph, Fact
@@ -54,7 +55,7 @@ class Budget:
 
 
 def probability(
-    session: Session,
+    subject: Session | Derivations,
     relation: str,
     row: Tuple,
     chances: Chances | Callable[[Fact], float],
@@ -71,11 +72,11 @@ def probability(
     Probability(low=0.75, high=0.75)
     """
     fact = Fact(relation, row)
-    return probabilities(session, [fact], chances, budget=budget, bounds=bounds)[fact]
+    return probabilities(subject, [fact], chances, budget=budget, bounds=bounds)[fact]
 
 
 def probabilities(
-    session: Session,
+    subject: Session | Derivations,
     facts: Iterable[Fact],
     chances: Chances | Callable[[Fact], float],
     *,
@@ -85,9 +86,10 @@ def probabilities(
     """How likely each of several facts is; what they share is worked out once."""
     roots = list(facts)
     given = chances if callable(chances) else lambda fact: chances.get(fact, 1.0)
-    graph = derivation_graph(session, roots, bounds)
+    source = derivations_of(subject)
+    graph = derivation_graph(source, roots, bounds)
     refuse_uncertain_absence(
-        session,
+        source,
         {root.relation for root in roots},
         given,
         lambda names: f"the facts of {names} would have to be certain",
@@ -103,25 +105,31 @@ def probabilities(
 
 
 def refuse_uncertain_absence(
-    session: Session, roots: set[str], chance: Callable[[Fact], float], advice: Callable[[str], str]
+    source: Derivations, roots: set[str], chance: Callable[[Fact], float], advice: Callable[[str], str]
 ) -> None:
     """Negations and aggregates see facts come and go in ways that the derivations of what is there do not tell.
 
     `advice` says what to do, given the names of the relations that would have to be certain.
     """
-    program = session.program
-    uncertain = {
-        name for name in program.base_relations if any(chance(Fact(name, row)) < 1 for row in session.relation(name))
-    }
+    program = source.program
+    base = frozenset(program.base_relations)
+    uncertain: dict[str, bool] = {}
+
+    def is_uncertain(name: str) -> bool:
+        if name not in uncertain:
+            uncertain[name] = any(chance(fact) < 1 for fact in source.base_facts(name))
+        return uncertain[name]
+
     for rule in program.rules:
         if not any(rule.head.relation in depends_on(program, root) for root in roots):
             continue
         asking = [literal for literal in rule.body if isinstance(literal, Negation | Aggregation)]
         for name in {part.relation for part in walk(tuple(asking)) if isinstance(part, Atom)}:
-            if doubtful := depends_on(program, name) & uncertain:
+            doubtful = sorted(each for each in depends_on(program, name) & base if is_uncertain(each))
+            if doubtful:
                 raise CannotExplain(
                     f"rule {rule.name} asks what is not in {name}, or how much is, which depends on facts that may be missing: "
-                    f"{advice(', '.join(sorted(doubtful)))}"
+                    f"{advice(', '.join(doubtful))}"
                 )
 
 

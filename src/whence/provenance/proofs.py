@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from itertools import count, islice
 from typing import NamedTuple
 
+from whence.engine.stratum import Ranking
 from whence.lang.program import Atom, Program
-from whence.provenance.derive import CannotExplain, Deriver, NotThere
+from whence.provenance.derivations import CannotExplain, Derivations, NotThere, Ranks
 from whence.provenance.expand import Bounds, derivation_graph
 from whence.provenance.graph import Derivation, DerivationGraph, Fact
 from whence.provenance.show import show_fact
-from whence.session import Ranking
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,18 +56,20 @@ class Cost(NamedTuple):
     size: int
 
 
-def smallest_proof(deriver: Deriver, fact: Fact, bounds: Bounds = Bounds()) -> Smallest:  # noqa: B008 - immutable
+def smallest_proof(source: Derivations, fact: Fact, bounds: Bounds = Bounds()) -> Smallest:  # noqa: B008 - immutable
     """Raises CannotExplain (NotThere) for a fact that does not hold, or has no proof from the facts that hold."""
-    if not deriver.holds(fact):
+    if not source.holds(fact):
         raise NotThere(fact)
-    ranks = _Ranks(deriver)
-    choices = ranks.choose(fact)
-    quick = None if choices is None else assemble(fact, choices)
-    if quick is not None and quick.height <= ranks.least_height(fact):
-        return Smallest(quick, True)
+    quick = None
+    if source.ranks is not None:
+        followed = _Followed(source, source.ranks)
+        choices = followed.choose(fact)
+        quick = None if choices is None else assemble(fact, choices)
+        if quick is not None and quick.height <= followed.least_height(fact):
+            return Smallest(quick, True)
     depth = None if quick is None else quick.height
     limit = depth if bounds.depth is None else bounds.depth if depth is None else min(depth, bounds.depth)
-    graph = derivation_graph(deriver, [fact], Bounds(limit, bounds.facts, bounds.seconds))
+    graph = derivation_graph(source, [fact], Bounds(limit, bounds.facts, bounds.seconds))
     found = smallest_choices(graph)
     # A proof of that height cannot go deeper: cutting there loses nothing.
     is_certain = graph.cut is None or (depth is not None and graph.cut.reason == f"depth {depth}")
@@ -113,15 +115,14 @@ def smallest_proofs(graph: DerivationGraph, fact: Fact, number: int) -> list[Pro
 # -- from ranks
 
 
-class _Ranks:
+class _Followed:
     """A well-founded derivation for each fact, as ranks tell it."""
 
-    def __init__(self, deriver: Deriver) -> None:
-        self.deriver = deriver
-        session = deriver.session
-        self.ranking = {name: session.ranking(name) for name in session.program.relations}
-        self.stratum_of = {name: stratum for stratum in session.program.strata for name in stratum.relations}
-        self.floors = least_heights(session.program)
+    def __init__(self, source: Derivations, ranks: Ranks) -> None:
+        self.source = source
+        self.ranks = ranks
+        self.stratum_of = {name: stratum for stratum in source.program.strata for name in stratum.relations}
+        self.floors = least_heights(source.program)
 
     def choose(self, root: Fact) -> dict[Fact, Derivation | None] | None:
         """A firing for each fact that is needed; None where ranks do not tell."""
@@ -131,10 +132,10 @@ class _Ranks:
             fact = pending.pop()
             if fact in choices:
                 continue
-            if self.deriver.is_base(fact):
+            if self.source.is_base(fact):
                 choices[fact] = None
                 continue
-            if self.ranking[fact.relation] is Ranking.NONE:
+            if self.ranks.ranking(fact) is Ranking.NONE:
                 return None
             firing = self._best(fact)
             if firing is None:
@@ -144,27 +145,27 @@ class _Ranks:
         return choices
 
     def _best(self, fact: Fact) -> Derivation | None:
-        below = self.deriver.state.rank(*fact)
+        below = self.ranks.rank(fact)
         members = self.stratum_of[fact.relation].relations
         ranked: list[tuple[int, str, str, Derivation]] = []
-        for firing in self.deriver.derivations(fact):
+        for firing in self.source.derivations(fact):
             recursive = [each for each in firing.premises if each.relation in members]
-            if all(self.deriver.state.rank(*each) < below for each in recursive):
+            if all(self.ranks.rank(each) < below for each in recursive):
                 bound = max((self.least_height(each) for each in firing.premises), default=0)
                 ranked.append((bound, firing.rule, repr(firing.body), firing))
         return min(ranked, key=lambda each: each[:3])[-1] if ranked else None
 
     def least_height(self, fact: Fact) -> int:
         """No proof of the fact is lower than this."""
-        if self.deriver.is_base(fact):
+        if self.source.is_base(fact):
             return 0
         floor = max(1, self.floors[fact.relation])
         stratum = self.stratum_of[fact.relation]
         # An aggregate inside the recursion may come to its value before or after its witness ranks.
-        if self.ranking[fact.relation] is not Ranking.EXACT or stratum.monotone:
+        if self.ranks.ranking(fact) is not Ranking.EXACT or stratum.monotone:
             return floor
         lowest = min(self.floors[name] for name in stratum.relations)
-        return max(floor, lowest + self.deriver.state.rank(*fact) - 1)
+        return max(floor, lowest + self.ranks.rank(fact) - 1)
 
 
 def least_heights(program: Program) -> dict[str, int]:

@@ -20,7 +20,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from whence.lang.types import Tuple
-from whence.provenance.derive import CannotExplain
+from whence.provenance.derivations import CannotExplain, Derivations
+from whence.provenance.derive import derivations_of
 from whence.provenance.diagrams import BudgetExceeded
 from whence.provenance.expand import Bounds, derivation_graph
 from whence.provenance.graph import DerivationGraph, Fact
@@ -48,7 +49,7 @@ class Contribution:
 
 
 def contributions(
-    session: Session,
+    subject: Session | Derivations,
     relation: str,
     row: Tuple,
     *,
@@ -71,16 +72,17 @@ def contributions(
     [('e', 1.0, 0.667), ('f', 0.5, 0.167), ('g', 0.5, 0.167)]
     """
     fact = Fact(relation, row)
-    counted = set(session.program.base_relations if among is None else among)
-    graph = derivation_graph(session, [fact], bounds)
+    source = derivations_of(subject)
+    counted = set(source.program.base_relations if among is None else among)
+    graph = derivation_graph(source, [fact], bounds)
 
     def advice(names: str) -> str:
-        below = depends_on(session.program, relation).intersection(session.program.base_relations)
+        below = depends_on(source.program, relation).intersection(source.program.base_relations)
         others = ", ".join(sorted(below.difference(names.split(", "))))
         granted = f"take {names} for granted, and ask for contributions among {others} only (--among)"
         return granted if others else "shares cannot be worked out"
 
-    refuse_uncertain_absence(session, {relation}, lambda base: 0.5 if base.relation in counted else 1.0, advice)
+    refuse_uncertain_absence(source, {relation}, lambda base: 0.5 if base.relation in counted else 1.0, advice)
     if graph.cut is not None:
         raise CannotExplain(f"the derivations were cut off at {graph.cut.reason}; raise the bound")
     graph = without_detours(graph, necessary_facts(graph))

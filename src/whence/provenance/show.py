@@ -13,7 +13,17 @@ from whence.provenance.graph import Absence, Aggregated, Derivation, Fact, Wildc
 
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"|\'[^\']*\'')
 _SELECT = re.compile(r"\bSELECT\s+(?:DISTINCT\s+)?$", re.IGNORECASE)
+_NOT_IN_XML = re.compile("[^\t\n\r\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _ESCAPES = str.maketrans({"\n": "\\n", "\r": "\\r", "\t": "\\t", '"': '\\"', "\\": "\\\\"})
+
+
+def printable(text: str) -> str:
+    """The text with escapes for control characters, lone surrogates and all else that neither XML nor HTML can hold.
+
+    >>> printable("bell\\a, tab\\t")
+    'bell\\\\u0007, tab\\t'
+    """
+    return _NOT_IN_XML.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def show_value(value: Value | Wildcard) -> str:

@@ -1,21 +1,15 @@
-"""A proof as a tree of lines, and as plain data for JSON."""
+"""Proofs as trees of lines, and derivation graphs as lists of them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import isfinite
 
-from whence.io.json_text import Json
-from whence.io.values import format_float
 from whence.lang.program import Program
-from whence.lang.types import Value, Variant
 from whence.provenance.derive import EQREL
 from whence.provenance.graph import Derivation, DerivationGraph, Fact
 from whence.provenance.proofs import Proof
-from whence.provenance.show import absences, rule_texts, show_aggregate, show_fact, show_rules, show_value
-
-JsonFact = dict[str, object]
+from whence.provenance.show import absences, show_aggregate, show_fact, show_rules
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +22,12 @@ class _Line:
 
 def show_proofs(proofs: Sequence[Proof], program: Program) -> str:
     """Proofs as indented trees, and the rules that they use."""
-    rules = list(show_rules(program, {rule for proof in proofs for rule in _rules_of(proof)}))
+    rules = list(show_rules(program, {rule for proof in proofs for rule in rules_of(proof)}))
     trees = ["\n".join(_tree(proof)) + ("" if proof.firing else "  base") for proof in proofs]
     return "\n\n".join([*trees, "\n".join(rules)] if rules else trees)
 
 
-def _rules_of(proof: Proof) -> set[str]:
+def rules_of(proof: Proof) -> set[str]:
     return {part.firing.rule for part in proof if part.firing is not None}
 
 
@@ -86,48 +80,6 @@ def _line(proof: Proof, shown: set[Fact]) -> _Line:
     return _Line(f"{text}  by {firing.rule}", (*proof.premises[: len(firing.body)], *missing, *groups))
 
 
-# -- JSON
-
-
-def fact_to_json(fact: Fact) -> JsonFact:
-    return {"relation": fact.relation, "tuple": [_to_json(each) for each in fact.tuple], "text": show_fact(fact)}
-
-
-def _to_json(value: Value) -> Json:
-    """As in the records of updates and changes: branches, and numbers that JSON has no form for, are text."""
-    match value:
-        case Variant():
-            return show_value(value)
-        case tuple():
-            return [_to_json(each) for each in value]
-        case float() if not isfinite(value):
-            return format_float(value)
-        case _:
-            return value
-
-
-def proof_to_json(proof: Proof, program: Program) -> dict[str, object]:
-    """The proof as steps, premises before what they prove; the last step proves the fact. Premises are numbers of steps."""
-    numbers: dict[int, int] = {}
-    steps: list[dict[str, object]] = []
-    for part in proof:
-        numbers[id(part)] = len(steps)
-        step: dict[str, object] = fact_to_json(part.fact)
-        if part.firing is not None:
-            firing = part.firing
-            step |= {"rule": firing.rule, "premises": [numbers[id(each)] for each in part.premises]}
-            if firing.absent:
-                step["absent"] = [show_fact(each) for each in firing.absent]
-            if firing.aggregates:
-                step["aggregates"] = [{"op": each.op, "value": _to_json(each.value)} for each in firing.aggregates]
-        steps.append(step)
-    rules = [
-        {"name": rule.name, "file": rule.file, "line": rule.line, "text": rule.text}
-        for rule in rule_texts(program, _rules_of(proof))
-    ]
-    return {"height": proof.height, "steps": steps, "rules": rules}
-
-
 def show_graph(graph: DerivationGraph, program: Program) -> str:
     """Each fact with the ways it is derived, and the rules."""
     lines: list[str] = []
@@ -145,33 +97,3 @@ def show_graph(graph: DerivationGraph, program: Program) -> str:
 def _used(firing: Derivation) -> str:
     groups = [f"{show_aggregate(each)} over {len(each.facts)} facts" for each in firing.aggregates]
     return ", ".join([*map(show_fact, firing.body), *absences(firing), *groups])
-
-
-def graph_to_json(graph: DerivationGraph, program: Program) -> dict[str, object]:
-    facts = sorted(graph.facts, key=repr)
-    numbers = {fact: at for at, fact in enumerate(facts)}
-    firings = [firing for each in graph.derivations.values() for firing in each]
-    return {
-        "roots": [numbers[root] for root in graph.roots],
-        "facts": [fact_to_json(fact) | {"base": fact in graph.base} for fact in facts],
-        "derivations": [
-            {
-                "rule": firing.rule,
-                "head": numbers[firing.head],
-                "body": [numbers[fact] for fact in firing.body],
-                "absent": [show_fact(each) for each in firing.absent],
-                "aggregates": [
-                    {"op": each.op, "value": _to_json(each.value), "facts": [numbers[fact] for fact in each.facts]}
-                    for each in firing.aggregates
-                ],
-            }
-            for firing in firings
-        ],
-        "rules": [
-            {"name": rule.name, "file": rule.file, "line": rule.line, "text": rule.text}
-            for rule in rule_texts(program, {firing.rule for firing in firings})
-        ],
-        "cut": None
-        if graph.cut is None
-        else {"reason": graph.cut.reason, "facts": [numbers[fact] for fact in sorted(graph.cut.facts, key=repr)]},
-    }

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from whence.io.changes import Changes, Update
 from whence.lang.program import Program
-from whence.provenance.derive import CannotExplain
+from whence.provenance.derivations import CannotExplain
 from whence.provenance.graph import Fact
 from whence.provenance.live import LiveState
 from whence.provenance.show import show_fact

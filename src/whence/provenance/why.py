@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from whence.lang.program import Program
 from whence.lang.types import Tuple
-from whence.provenance.derive import CannotExplain, Deriver
+from whence.provenance.derivations import CannotExplain, Derivations
+from whence.provenance.derive import derivations_of
 from whence.provenance.expand import Bounds, derivation_graph
 from whence.provenance.graph import DerivationGraph, Fact
 from whence.provenance.proofs import Proof, smallest_proof, smallest_proofs
@@ -18,7 +20,7 @@ from whence.session import Session
 class Why:
     """Proofs, smallest first. `is_certain` tells whether it is known that none is smaller than the first."""
 
-    session: Session
+    program: Program
     proofs: tuple[Proof, ...]
     is_certain: bool
 
@@ -27,11 +29,11 @@ class Why:
         return self.proofs[0]
 
     def __str__(self) -> str:
-        return show_proofs(self.proofs, self.session.program)
+        return show_proofs(self.proofs, self.program)
 
 
 def why(
-    session: Session,
+    subject: Session | Derivations,
     relation: str,
     row: Tuple,
     *,
@@ -54,23 +56,23 @@ def why(
     reach#2  <program>:1  reach(x, z) :- reach(x, y), link(y, z).
     """
     fact = Fact(relation, row)
-    deriver = Deriver(session)
+    source = derivations_of(subject)
     if number == 1:
-        proof, is_certain = smallest_proof(deriver, fact, bounds)
-        return Why(session, (proof,), is_certain)
-    graph = derivation_graph(deriver, [fact], bounds)
+        proof, is_certain = smallest_proof(source, fact, bounds)
+        return Why(source.program, (proof,), is_certain)
+    graph = derivation_graph(source, [fact], bounds)
     found = smallest_proofs(graph, fact, number)
     if not found:
         raise CannotExplain(f"no proof of {show_fact(fact)} was found within the bounds")
-    return Why(session, tuple(found), graph.cut is None)
+    return Why(source.program, tuple(found), graph.cut is None)
 
 
 def graph_of(
-    session: Session,
+    subject: Session | Derivations,
     relation: str,
     row: Tuple,
     *,
     bounds: Bounds = Bounds(),  # noqa: B008 - immutable
 ) -> DerivationGraph:
     """Everything that a fact can be derived from."""
-    return derivation_graph(session, [Fact(relation, row)], bounds)
+    return derivation_graph(subject, [Fact(relation, row)], bounds)

@@ -17,7 +17,8 @@ from whence.io.changes import Update
 from whence.lang.order import is_ready
 from whence.lang.program import Aggregation, Atom, Literal, Negation, Rule, Var
 from whence.lang.types import Tuple, Value
-from whence.provenance.derive import CannotExplain, Deriver, PreparedRule
+from whence.provenance.derivations import CannotExplain
+from whence.provenance.derive import Deriver, PreparedRule
 from whence.provenance.expand import Bounds, derivation_graph
 from whence.provenance.graph import Absence, Fact, Wildcard
 from whence.provenance.patterns import completed, has_wildcards, is_alike, pattern_of
@@ -174,6 +175,9 @@ class _NearMisses:
         return self.deriver.solver.solutions((literal,), environment)
 
     def _attempt(self, environment: Environment, failures: list[Literal], waiting: list[Literal]) -> Attempt:
+        # As in the rule, whatever order the search took.
+        places = {id(literal): at for at, literal in enumerate(self.prepared.rule.body)}
+        failures = sorted(failures, key=lambda literal: places.get(id(literal), -1))
         without = {id(literal) for literal in (*failures, *waiting)}
         found = tuple(self.deriver.fact(atom, environment) for atom in self.prepared.atoms if id(atom) not in without)
         missing = tuple(self._pattern(atom, environment) for atom in failures if isinstance(atom, Atom))

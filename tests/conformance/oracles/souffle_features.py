@@ -267,6 +267,37 @@ def reach_with_magic(name):
     }
 
 
+@case("recursion/takeuchi")
+def takeuchi(name):
+    domain = range(-2, 5)
+    known = {(x, y, z): z for x, y, z in itertools.product(domain, repeat=3) if x <= y}
+    while True:
+        more = {}
+        for x, y, z in itertools.product(range(-20, 20), repeat=3):
+            calls = ((x - 1, y, z), (y - 1, z, x), (z - 1, x, y))
+            if x > y and (x, y, z) not in known and all(call in known for call in calls):
+                last = tuple(known[call] for call in calls)
+                if last in known:
+                    more[x, y, z] = known[last]
+        if not more:
+            return {"tak": {(*args, result) for args, result in known.items()}}
+        known.update(more)
+
+
+@case("arithmetic/functions_of_floats")
+def functions_of_floats(name):
+    names = "exp log sqrt floor ceil sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh".split()
+    functions = {each: getattr(math, each) for each in names} | {"^": lambda x: x**-1.0}
+    rows = set()
+    for each, function in functions.items():
+        for x in (-800.0, -2.5, -1.0, -0.5, 0.0, 0.25, 1.0, 2.0, 20.0, 800.0):
+            try:
+                rows.add((each, int(x * 4), math.floor(function(x) * 1000000)))
+            except (ArithmeticError, ValueError):
+                continue  # it has no value
+    return {"f": rows}
+
+
 def main(check):
     differences = 0
     for name, function in CASES.items():

@@ -16,6 +16,7 @@ RESULTS: Mapping[str, str] = {
     "to_unsigned": "unsigned",
     "to_float": "float",
     "to_string": "symbol",
+    "to_text": "symbol",
     "cat": "symbol",
     "substr": "symbol",
     "strlen": "number",

@@ -33,17 +33,21 @@ _NOWHERE = tree.Truth(value=True)
 
 
 class Conditions(Terms):
-    def condition(self, node: exp.Expr, *, positive: bool = True) -> tree.Formula:
-        """The formula that holds where the condition is true, or with `positive=False` where it is false."""
-        with self.aside() as formulas:
-            formula = self._translate(inner(node), positive=positive)
-        return conjunction([*formulas, formula])
+    def condition(self, node: exp.Expr, *, positive: bool = True, unknown: bool = False) -> tree.Formula:
+        """The formula that holds where the condition is true, or with `positive=False` where it is false.
 
-    def _translate(self, node: exp.Expr, *, positive: bool) -> tree.Formula:
+        With `unknown` it also holds where the condition is neither, since a subquery that it compares has no row.
+        """
+        with self.aside() as formulas, self.own_scalars() as scalars:
+            formula = self._translate(inner(node), positive=positive, unknown=unknown)
+            empty = [tree.Not(atom, atom.span) for atom in scalars] if unknown else []
+        return disjunction([conjunction([*formulas, formula]), *empty])
+
+    def _translate(self, node: exp.Expr, *, positive: bool, unknown: bool) -> tree.Formula:
         if isinstance(node, exp.Not):
-            return self.condition(node.this, positive=not positive)
+            return self.condition(node.this, positive=not positive, unknown=unknown)
         if isinstance(node, exp.And | exp.Or):
-            parts = [self.condition(part, positive=positive) for part in node.flatten()]
+            parts = [self.condition(part, positive=positive, unknown=unknown) for part in node.flatten()]
             return conjunction(parts) if isinstance(node, exp.And) is positive else disjunction(parts)
         if isinstance(node, exp.Boolean):
             return tree.Truth(bool(node.this) is positive, span_of(node))

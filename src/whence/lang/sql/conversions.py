@@ -64,11 +64,13 @@ class _Conversions:
             return value
         if node.name == "to_float" and isinstance(value, tree.Number):
             return tree.Number(float(value.value), ".", node.span)
-        return node
+        return self._text(value) if node.name == "to_string" else node
 
     def _text(self, term: tree.Term) -> tree.Term:
-        is_number = self.types.of(term, self.env) in NUMERIC
-        return tree.Call("to_string", (term,), span=term.span) if is_number else term
+        kind = self.types.of(term, self.env)
+        # to_string cuts a float off after six digits.
+        name = "to_text" if kind == "float" else "to_string"
+        return tree.Call(name, (term,), span=term.span) if kind in NUMERIC else term
 
     def _fit(self, term: tree.Term, wanted: str | None) -> tree.Term:
         needed = wanted == "float" and self.types.of(term, self.env) in ("number", "unsigned")

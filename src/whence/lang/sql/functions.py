@@ -55,6 +55,11 @@ def _call(name: str) -> Callable[[tuple[Term, ...]], Term]:
     return lambda args: args[0] if len(args) == 1 and name in ("cat", "min", "max") else tree.Call(name, args)
 
 
+def _power(args: tuple[Term, ...]) -> Term:
+    """A float, as in SQL, also of integers: POWER(2, -1) is a half."""
+    return tree.Call("^", tuple(tree.Call("to_float", (arg,), span=arg.span) for arg in args))
+
+
 def _magnitude(args: tuple[Term, ...]) -> Term:
     return tree.Call("max", (args[0], tree.Call("-", args)))
 
@@ -75,7 +80,7 @@ BUILTINS: Mapping[str, Builtin] = {
     "GREATEST": Builtin(1, None, _call("max")),
     "LEAST": Builtin(1, None, _call("min")),
     "MOD": Builtin(2, 2, _call("%")),
-    "POWER": Builtin(2, 2, _call("^")),
+    "POWER": Builtin(2, 2, _power),
     "SUBSTR": Builtin(2, 3, _substring),
     "SUBSTRING": Builtin(2, 3, _substring),
     **dict.fromkeys(("LENGTH", "LEN", "CHAR_LENGTH", "CHARACTER_LENGTH"), Builtin(1, 1, _call("strlen"))),

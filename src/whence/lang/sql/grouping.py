@@ -248,6 +248,13 @@ class Grouping:
         for key, own in pairs:
             if not (isinstance(own, tree.Variable) and own.name in kept):
                 body.append(tree.Constraint("=", rename(own, copy), key))
+        if call.op == "count":
+            # Rows for which the argument has no value do not count.
+            body += [
+                tree.Constraint("=", names.fresh("value"), rename(arg, copy), arg.span)
+                for arg in args
+                if isinstance(arg, tree.Call)
+            ]
         target = rename(args[0], copy) if args and call.op != "count" else None
         if target is not None and any(name in kept or name in self._outer for name in variables(target)):
             # The variables of a target are the aggregate's own, whatever they are outside.

@@ -118,12 +118,39 @@ def _chunks(tokens: Sequence[Token]) -> Iterator[list[Token]]:
         yield chunk
 
 
+# What has to stand behind some words. sqlglot reads on without it, and a join without its condition is another one.
+_CONTINUED = {
+    TokenType.ON: "a condition behind ON",
+    TokenType.USING: "columns behind USING: USING (a, b)",
+    TokenType.ALIAS: "a name behind AS",
+    TokenType.COMMA: "something behind the comma",
+    TokenType.GROUP_BY: "columns behind GROUP BY",
+}
+_CLAUSES = frozenset(
+    {
+        *(TokenType.FROM, TokenType.WHERE, TokenType.GROUP_BY, TokenType.HAVING, TokenType.ORDER_BY, TokenType.LIMIT),
+        *(TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT, TokenType.JOIN, TokenType.INNER, TokenType.CROSS),
+        *(TokenType.NATURAL, TokenType.ON, TokenType.USING, TokenType.R_PAREN, TokenType.COMMA),
+    }
+)
+
+
+def _refuse_dangling(chunk: Sequence[Token]) -> None:
+    """Raises where a word that has to be followed by something is followed by the next clause, or by nothing."""
+    for at, (token, following) in enumerate(zip(chunk, [*chunk[1:], None], strict=True)):
+        if token.token_type == TokenType.L_PAREN and at and chunk[at - 1].token_type == TokenType.USING:
+            token = chunk[at - 1]  # noqa: PLW2901 - what follows the parenthesis follows the word
+        if token.token_type in _CONTINUED and (following is None or following.token_type in _CLAUSES):
+            raise _SyntaxAt(f"Expecting {_CONTINUED[token.token_type]}", following, at_end=following is None)
+
+
 def _parsers_without(functions: Iterable[str]) -> dict[str, object]:
     plain = {name.upper() for name in functions}
     return {name: parser for name, parser in Parser.FUNCTION_PARSERS.items() if name not in plain}
 
 
 def _statement(chunk: list[Token], span: Span, text: str, special: dict[str, object]) -> Statement:
+    _refuse_dangling(chunk)
     chunk = _without_recursive(chunk)
     named = _last_definition(chunk)
     if named is not None:

@@ -65,8 +65,10 @@ class Terms:
         self.queries = queries
         self.known = known or []
         self.formulas: list[tree.Formula] = []
+        # The subqueries used as values in the condition that is being translated, as atoms that hold if one has a row.
+        self.scalars: list[tree.Atom] = []
 
-    def condition(self, node: exp.Expr, *, positive: bool = True) -> tree.Formula:
+    def condition(self, node: exp.Expr, *, positive: bool = True, unknown: bool = False) -> tree.Formula:
         raise NotImplementedError
 
     @contextmanager
@@ -77,6 +79,15 @@ class Terms:
             yield self.formulas
         finally:
             self.formulas = outside
+
+    @contextmanager
+    def own_scalars(self) -> Iterator[list[tree.Atom]]:
+        """Collects the subqueries that are values of one condition, or of one branch."""
+        outside, self.scalars = self.scalars, []
+        try:
+            yield self.scalars
+        finally:
+            self.scalars = outside
 
     def refuse(self, node: exp.Expr, feature: str, advice: str = "") -> tree.Term:
         self.scope.found.append(SqlUnsupported(span_of(node), feature=feature, advice=advice))
@@ -229,8 +240,8 @@ class Terms:
         for at, value in enumerate([*values, default]):
             if value is None or isinstance(value, exp.Null):
                 continue
-            with self.aside() as formulas:
-                formulas.extend(self.condition(test, positive=False) for test in tests[:at])
+            with self.aside() as formulas, self.own_scalars():
+                formulas.extend(self.condition(test, positive=False, unknown=True) for test in tests[:at])
                 formulas.extend(self.condition(test) for test in tests[at : at + 1])
                 term = self.term(value)
             branches.append(conjunction([*formulas, tree.Constraint("=", result, term, span_of(value))]))
@@ -250,6 +261,7 @@ class Terms:
             problem = f"a subquery used as a value has 1 column, not {len(relation.columns)}"
             self.scope.found.append(SqlShape(span_of(node), problem=problem, advice="select one column"))
         self.formulas.append(relation.atom([value], span_of(node)))
+        self.scalars.append(relation.atom([tree.Wildcard()], span_of(node)))
         return value
 
     _TRANSLATIONS: ClassVar[Mapping[type[exp.Expr], Callable[[Terms, exp.Expr], tree.Term]]] = {
