@@ -11,8 +11,11 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Collection, Iterable, Sequence
+from itertools import islice
 from weakref import WeakSet
 
+import numpy as np
+import numpy.typing as npt
 from biodivine_aeon import Bdd
 
 from whence.lang.types import Value
@@ -21,6 +24,7 @@ from whence.network.codec import Reader, Texts, varint
 from whence.semiring.bdd import Diagrams
 from whence.semiring.depth_first import DepthFirstOrder
 
+_ROOT_BYTES = 2  # where a row has its diagram in the table of a node
 ORDERS = ("depth-first", "arrival")
 _NODE = struct.Struct(
     "<HII"
@@ -37,6 +41,9 @@ class Absorption:
         self.waiting: dict[Variable, None] = {}  # announced, not used yet
         self.dealt = 0  # how many variables there were when all levels were dealt out
         self.holders: WeakSet[Holder[Bdd]] = WeakSet()
+        self._table = np.empty((0, 3), dtype=np.int64)
+        self._nodes: dict[tuple[int, int, int], int] = {}
+        self._numbered: dict[Bdd, tuple[int, ...]] = {}
 
     def announce(self, variable: Variable, key: Key, ends: Sequence[Value]) -> None:  # noqa: ARG002
         if self.links is not None and len(ends) > 1:
@@ -66,6 +73,8 @@ class Absorption:
         self.dealt = max(len(order), 8)
         before = dict(self.diagrams.tokens)
         self.diagrams.deal_out(order, [])
+        self._nodes.clear()
+        self._numbered.clear()
         renamed: dict[Bdd, Bdd] = {}
 
         def rename(value: Bdd) -> Bdd:
@@ -124,8 +133,39 @@ class Absorption:
     def book(self, names: Names, texts: Texts) -> DiagramBook:
         return DiagramBook(self.diagrams, names, texts)
 
+    def state_bytes(self, annotations: Iterable[Bdd], names: Names) -> int:  # noqa: ARG002
+        nodes: set[int] = set()
+        count = 0
+        for each in annotations:
+            nodes.update(self._nodes_of(each))
+            count += 1
+        if len(self._table) != len(self._nodes) + 2:
+            self._table = np.array([(0, 0, 0), (0, 0, 0), *self._nodes], dtype=np.int64)
+        # One table of nodes, those below before those above, as a book writes them.
+        kept = np.array(sorted(nodes), dtype=np.int64)
+        levels, lows, highs = self._table[kept].T
+        places = np.unique(levels, return_inverse=True)[1]
+        own = np.arange(2, len(kept) + 2)
+        back = [np.where(each < 2, each, own - (np.searchsorted(kept, each) + 2)) for each in (lows, highs)]
+        return sum(int(_varint_bytes(each).sum()) for each in (places, *back)) + _ROOT_BYTES * count
+
+    def _nodes_of(self, value: Bdd) -> tuple[int, ...]:
+        """The nodes of a diagram, by numbers that are the same for the same nodes of others."""
+        known = self._numbered.get(value)
+        if known is None:
+            numbers = [0, 1]
+            for level, low, high in islice(_NODE.iter_unpack(bytes(value.data_bytes())), 2, None):
+                node = (level, numbers[low], numbers[high])
+                numbers.append(self._nodes.setdefault(node, len(self._nodes) + 2))
+            known = self._numbered[value] = tuple(numbers[2:])
+        return known
+
     def shelf(self, names: Names) -> DiagramShelf:
         return DiagramShelf(self, names)
+
+
+def _varint_bytes(values: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    return 1 + (values >= 1 << 7).astype(np.int64) + (values >= 1 << 14) + (values >= 1 << 21)
 
 
 class DiagramBook:

@@ -25,7 +25,7 @@ from whence.lang.types import Tuple, Value
 from whence.network.aggregate_selection import AggregateSelection
 from whence.network.annotated_codec import AnnotatedShipment, Language, PlaceNames
 from whence.network.annotations import Algebra, Key, Rename, Variable
-from whence.network.codec import Texts, state_bytes, varint
+from whence.network.codec import state_bytes, varint
 from whence.network.compiled import EVERYWHERE, LOCAL
 from whence.network.groups import Groups
 from whence.network.linear import LinearProgram, Used
@@ -157,7 +157,7 @@ class AnnotatedNode(Generic[A]):
         for derive, head in compiled.always:
             derive(self.present, self.indexes, (), None, found)
             for row, _ in found:
-                self._derive((head, row), self.algebra.always((head, row)))
+                self._derive(head, row, self.algebra.always((compiled.aliases.get(head, head), row)))
             found.clear()
 
     def receive(self, sender: Hashable, message: Shipped) -> None:
@@ -251,19 +251,17 @@ class AnnotatedNode(Generic[A]):
         table, row = key
         found: list[tuple[Tuple, tuple[Used, ...]]] = []
         for derive, head in self.compiled.follows[table]:
+            shown = self.compiled.aliases.get(head, head)
             derive(self.present, self.indexes, row, None, found)
             for made, used in found:
                 others = [((other, each), known) for other, each, known in used]
-                self._derive((head, made), self.algebra.join((head, made), [(key, annotation), *others]))
+                self._derive(head, made, self.algebra.join((shown, made), [(key, annotation), *others]))
             found.clear()
 
-    def _derive(self, key: Key, annotation: A) -> None:
-        table, row = key
-        shown = self.compiled.aliases.get(table)
+    def _derive(self, table: int, row: Tuple, annotation: A) -> None:
+        key = (self.compiled.aliases.get(table, table), row)
         home = self.compiled.home[table]
-        if shown is not None:
-            self.queue.append(((shown, row), annotation))
-        elif home == LOCAL or (home >= 0 and row[home] == self.place):
+        if home == LOCAL or (home >= 0 and row[home] == self.place):
             self.queue.append((key, annotation))
         else:
             if home == EVERYWHERE:
@@ -433,10 +431,7 @@ class AnnotatedNode(Generic[A]):
     def state_bytes(self) -> tuple[int, int]:
         """The bytes of rows, and of annotations, what was told, who listens and who is dead; what is common is kept once."""
         data = state_bytes(self.codec, dict(enumerate(self.known)))
-        texts: Texts = {}
-        names = PlaceNames(self.compiled, self.codec)
-        book = self.algebra.book(names, texts)
-        kept = sum(len(book.write(annotation)) for annotation in self.annotations())
+        kept = self.algebra.state_bytes(self.annotations(), PlaceNames(self.compiled, self.codec))
         # A row that was told or held back is one that a join of rows here gives; it is kept with its annotation.
         for key in dict.fromkeys((*self.ship.told, *self.ship.held)):
             kept += len(self.codec.row(key[0], key[1], {}))

@@ -111,6 +111,10 @@ class Relative:
     def book(self, names: Names, texts: Texts) -> EdgeBook:
         return EdgeBook(self, names, texts)
 
+    def state_bytes(self, annotations: Iterable[Edges], names: Names) -> int:
+        book = EdgeBook(self, names, {})
+        return sum(len(book.write(each)) for each in annotations)
+
     def shelf(self, names: Names) -> EdgeShelf:
         return EdgeShelf(self, names)
 
