@@ -323,6 +323,12 @@ class UnplacedRelation(Diagnostic):
     hint = "mark the argument that names its node with @, or declare it `everywhere`"
 
 
+class UnnamableNode(Diagnostic):
+    code = "W0704"
+    message = "the nodes of {name} are named by {kind}, {problem}"
+    hint = "all nodes of a network are named by numbers, or all by symbols"
+
+
 class UnconnectedPlaces(Diagnostic):
     code = "W0702"
     message = "rule {rule} reads {relation} at {place}, which nothing it has read by then names"
