@@ -29,6 +29,7 @@ from whence.lang.diagnostics import (
 )
 from whence.lang.functors import SIGNATURES
 from whence.lang.infer import Inference, RuleInference
+from whence.lang.inline import inline_relations
 from whence.lang.lower import lower_rule
 from whence.lang.normalize import FlatRule, normalize
 from whence.lang.parser import Parsed, names_in, parse
@@ -153,12 +154,17 @@ def check(
         found,
     )
     diagnostics.raise_if_errors()
+    inlined = inline_relations(module, declarations.relations, rules, subsumptions, declarations.transfers)
+    if inlined.rules is not rules:
+        inlined.rules[:] = [rule for rule in inlined.rules if (rule.name, rule.span) not in dropped]
+        strata = stratify(inlined.relations, inlined.rules, inlined.subsumptions, found)
+        diagnostics.raise_if_errors()
     return Program(
         source,
         inference.kinds.types(),
-        declarations.relations,
-        tuple(rules),
-        tuple(subsumptions),
+        inlined.relations,
+        tuple(inlined.rules),
+        tuple(inlined.subsumptions),
         strata,
         tuple(declarations.transfers),
         # Evaluators go by name: what has the name of a built-in functor, and is not meant, is left out.
@@ -218,7 +224,9 @@ def _warn_unused(declarations: Declarations, rules: list[FlatRule], errors: _Err
             # What occurs once beside an error may be part of it.
             diagnostics.found += [] if errors.touch(span) else single
     for name, relation in declarations.relations.items():
-        if declarations.is_lost(name):
+        if declarations.is_lost(name) or (name in filled and name in read):
+            continue
+        if diagnostics.source.place(relation.span).file.of_library:  # a component may offer more than a program takes
             continue
         if name not in filled:
             if name in read:
