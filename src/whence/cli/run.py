@@ -29,13 +29,12 @@ from whence.io import FactError
 from whence.io import updates as records
 from whence.io.changes import Position
 from whence.lang.load import nothing_shown
-from whence.lang.program import Program, Transfer
+from whence.lang.program import Program, Transfer, output_names
 from whence.lang.transfers import read_options
 from whence.lang.types import Tuple
 from whence.limits import Limits
 from whence.pipeline.epochs import EpochCutter
 from whence.pipeline.files import StateError
-from whence.pipeline.folder import output_names
 from whence.pipeline.keeper import Keeper
 from whence.pipeline.lines import Lines, StreamLines, is_pipe, open_pipe
 from whence.pipeline.parts.keeping import Keeping
