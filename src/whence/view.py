@@ -91,7 +91,7 @@ class View:
             return pa.array(words.view(_BITS[kind]))
         # Each value that occurs is made once, then repeated where its word stands.
         dictionary = self._backend.dictionary
-        occurs = np.zeros(len(dictionary.values), dtype=np.bool_)
+        occurs = np.zeros(dictionary.bound(kind), dtype=np.bool_)
         occurs[words] = True
         distinct = np.flatnonzero(occurs)
         place = np.zeros(len(occurs), dtype=np.int64)

@@ -111,6 +111,42 @@ def test_windows_and_lifetimes_have_no_effect_and_it_is_said(whence: Whence) -> 
     assert Path("out/path.csv").read_text() == "1\t2\n1\t3\n2\t3\n"
 
 
+@pytest.mark.parametrize(
+    ("text", "place", "line", "advice"),
+    [
+        (
+            "n(1).\nm(x) :- n(x).\n",
+            "2:1",
+            "    2 | m(x) :- n(x).\n        ^^^^^^^^^^^^^\n",
+            "add .output m, or .printsize m for",
+        ),
+        (
+            ".decl n(x: number)\n.input n\n",
+            "1:1",
+            "    1 | .decl n(x: number)\n        ^^^^^^^^^^^^^^^^^^\n",
+            "add .output n, or",
+        ),
+        (
+            "// nothing yet\n",
+            "1:1",
+            "    1 | // nothing yet\n        ^\n",
+            "it is empty: write facts and rules, and .output R",
+        ),
+    ],
+)
+def test_a_program_without_output_writes_nothing_and_says_so(
+    text: str, place: str, line: str, advice: str, whence: Whence
+) -> None:
+    Path("p.dl").write_text(text)
+    Path("n.facts").write_text("1\n")
+    result = whence("eval", "p.dl", "-D", "out")
+    assert result.exit_code == 0
+    shown = f"p.dl:{place}: warning[W0906]: the program has no .output: nothing is written\n{line}  hint: {advice}"
+    assert result.stderr[result.stderr.index("p.dl:" + place + ": warning[W0906]") :].startswith(shown)
+    assert not Path("out").exists()
+    assert whence("eval", "p.dl", "-D", "out", "--quiet").stderr == ""
+
+
 def test_an_ambiguous_result_file_gets_a_warning(whence: Whence) -> None:
     Path("tab.dl").write_text('.decl s(x: symbol)\ns("a\\tb").\n.output s\n')
     result = whence("eval", "tab.dl")

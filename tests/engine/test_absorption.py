@@ -28,7 +28,7 @@ NAMES = {("A", "B"): "p1", ("B", "C"): "p2", ("C", "A"): "p3", ("C", "B"): "p4"}
 
 
 def stratum_of(session: Session, relation: str) -> AbsorptionStratum:  # type: ignore[type-arg]
-    found = next(each for each in session._maintainer.strata if relation in each.plan.relations)
+    found = next(each for each in session._atomic._maintainer.strata if relation in each.plan.relations)
     assert isinstance(found, AbsorptionStratum)
     return found
 
@@ -36,7 +36,7 @@ def stratum_of(session: Session, relation: str) -> AbsorptionStratum:  # type: i
 def formulas(session: Session, relation: str) -> dict[str, str]:
     """`p1p2 p4` for p1 and p2 together, or p4."""
     shown = {}
-    for row in session._backend.decode(relation, session._backend.table(relation).ids()):
+    for row in session._atomic._backend.decode(relation, session._atomic._backend.table(relation).ids()):
         witnesses = stratum_of(session, relation).witnesses(relation, row)
         words = sorted("".join(sorted(NAMES[each.tuple] for each in witness)) for witness in witnesses)  # type: ignore[attr-defined, index]
         shown["".join(row)] = " ".join(sorted(words, key=lambda word: (len(word), word)))  # type: ignore[arg-type]
@@ -69,7 +69,7 @@ def test_views_are_exact_and_changes_add_up(run: Annotatable, epochs: list[list[
             (total[relation].remove if op == "-" else total[relation].add)(row)
         expected = evaluate(run.program, base)
         assert session.views() == total == expected
-        for stratum in session._maintainer.strata:
+        for stratum in session._atomic._maintainer.strata:
             if isinstance(stratum, AbsorptionStratum):
                 check_formulas(session, stratum)
 
@@ -77,10 +77,12 @@ def test_views_are_exact_and_changes_add_up(run: Annotatable, epochs: list[list[
 def check_formulas(session: Session, stratum: AbsorptionStratum) -> None:  # type: ignore[type-arg]
     """Every formula names only what is there."""
     for name, of in stratum.formulas.items():
-        assert len(of) == len(set(session._backend.decode(name, session._backend.table(name).ids())))
+        assert len(of) == len(set(session._atomic._backend.decode(name, session._atomic._backend.table(name).ids())))
         for value in of.values():
             for relation, row, absent in stratum.diagrams.support(value):
-                there = row in set(session._backend.decode(relation, session._backend.table(relation).ids()))
+                there = row in set(
+                    session._atomic._backend.decode(relation, session._atomic._backend.table(relation).ids())
+                )
                 assert there != absent
 
 
@@ -112,7 +114,7 @@ def test_1_step_by_step() -> None:
     session = Session(load(REACHABLE), strategy="absorption", on_round=lambda name, *_: name == "reachable" and note())
 
     def note() -> None:
-        steps.append((session._backend.enumerated, formulas(session, "reachable")))
+        steps.append((session._atomic._backend.enumerated, formulas(session, "reachable")))
 
     session.apply([Update("+", "link", link) for link in NAMES])
     note()
@@ -125,10 +127,10 @@ def test_1_step_by_step() -> None:
 
 def test_2_deletion_is_a_substitution() -> None:
     session = Session(load(REACHABLE), strategy="absorption", facts={"link": list(NAMES)})
-    before = session._backend.enumerated
+    before = session._atomic._backend.enumerated
     changes = session.apply([Update("-", "link", ("C", "B"))])
     assert "reachable" not in changes.deleted
-    assert session._backend.enumerated == before, "no join is needed to delete"
+    assert session._atomic._backend.enumerated == before, "no join is needed to delete"
     assert formulas(session, "reachable") == FINAL | {"BB": "p1p2p3", "CB": "p1p3", "CC": "p1p2p3"}
 
 
@@ -156,7 +158,11 @@ def test_4_the_engine_orders_links_depth_first() -> None:
     session = Session(load(REACHABLE), strategy="absorption")
     session.apply(links)
     stratum = stratum_of(session, "reachable")
-    (row,) = session._backend.table("reachable").find(session._backend.encode("reachable", [("A", "F")])).tolist()
+    (row,) = (
+        session._atomic._backend.table("reachable")
+        .find(session._atomic._backend.encode("reachable", [("A", "F")]))
+        .tolist()
+    )
     assert stratum.diagrams.size(stratum.formulas["reachable"][row]) == 9
 
 

@@ -96,11 +96,11 @@ def test_rows_that_do_not_fit_are_refused_together() -> None:
             Session(program, facts={"p": [(2, "b"), row]})  # type: ignore[list-item]
     with pytest.raises(TypeError, match="an epoch is a list of updates"):
         session.apply(Update("+", "p", (2, "b")))  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="'p' is no update: write Update"):
+    with pytest.raises(ValueError, match="'p' is not an update: write Update"):
         session.apply(["p"])  # type: ignore[list-item]
-    with pytest.raises(ValueError, match="nan is no time"):
+    with pytest.raises(ValueError, match="nan is not a time"):
         session.apply([Update("+", "p", (2, "b"), float("nan"))])
-    with pytest.raises(ValueError, match="'noon' is no time"):
+    with pytest.raises(ValueError, match="'noon' is not a time"):
         session.apply([], now="noon")  # type: ignore[arg-type]
     assert (session.views(), session.windows.clock) == ({"p": {(1, "a")}}, 0.0)
 

@@ -126,7 +126,7 @@ def test_an_atom_of_wildcards_counts_once_however_many_rows_there_are() -> None:
     [
         (Update("+", "nothing", (1,)), "there is no relation nothing"),
         (Update("+", "reach", (1, 2)), "reach is derived by rules: only base relations take updates"),
-        (Update("*", "link", (1, 2)), "* is no operation: + inserts, - deletes"),
+        (Update("*", "link", (1, 2)), "* is not an operation: + inserts, - deletes"),
         (Update("+", "link", (1,)), "link has 2 columns, not 1"),
     ],
 )

@@ -66,8 +66,21 @@ def test_a_delimiter_inside_of_a_value_does_not_count(delimiter: str, read: Read
     }
 
 
-def test_the_header_line_is_skipped(read: Read) -> None:
+def test_columns_are_found_by_the_names_of_the_header(read: Read) -> None:
     assert read("x\ty\n1\t2\n", "x: number, y: number", headers="true") == {(1, 2)}
+    assert read("y\tx\n1\t2\n", "x: number, y: number", headers="true") == {(2, 1)}
+    assert read("z, y,x\n$Unit,[1, 2],a\n", "x: symbol, y: numbers, z: Expr", headers="true", delimiter=",") == {
+        ("a", (1, 2), Variant("Unit"))
+    }
+    assert read('"y","x"\r\n1,"a"\r\n', "x: symbol, y: number", headers="true", rfc4180="true") == {("a", 1)}
+
+
+def test_picked_columns_are_picked_by_their_places_whatever_they_are_called(read: Read) -> None:
+    assert read("y\tx\tz\n1\t2\t3\n", "x: number, y: number", headers="true", columns="0:2") == {(1, 3)}
+
+
+def test_an_empty_file_needs_no_header(read: Read) -> None:
+    assert read("", "x: number, y: number", headers="true") == set()
 
 
 def test_columns_are_picked(read: Read) -> None:
@@ -246,10 +259,43 @@ NUMBER_HINT = "columns of type number hold whole numbers from -92233720368547758
             '  hint: columns are separated by a tab; .input r(delimiter="…") sets another text',
         ),
         (
-            "h\n1\nx\n",
+            "x\n1\nx\n",
             "x: number",
             {"headers": "true"},
             f"r.facts:3: column 1 (x: number): 'x' is not a number\n  hint: {NUMBER_HINT}",
+        ),
+        (
+            "x\tq\tx\n1\t2\t3\n",
+            "x: number, y: number",
+            {"headers": "true"},
+            "r.facts:1: no column is called y\n"
+            "r.facts:1: r has no column 'q'\n"
+            "r.facts:1: two columns are called x\n"
+            "  hint: with headers=true the first line names the columns of r, in any order: x, y\n"
+            '  hint: columns="0:1" takes columns by their places instead',
+        ),
+        (
+            "y,x\n1,2\n",
+            "x: number, y: number",
+            {"headers": "true"},
+            "r.facts:1: no column is called x\n"
+            "r.facts:1: no column is called y\n"
+            "r.facts:1: r has no column 'y,x'\n"
+            '  hint: if "," separates the columns, write .input r(delimiter=",")\n'
+            '  hint: columns="0:1" takes columns by their places instead',
+        ),
+        (
+            "y\tx\na\t2\n",
+            "x: number, y: number",
+            {"headers": "true"},
+            f"r.facts:2: column 1 (y: number): 'a' is not a number\n  hint: {NUMBER_HINT}",
+        ),
+        (
+            "y\tx\n1\t2\t3\n",
+            "x: number, y: number",
+            {"headers": "true"},
+            "r.facts:2: 3 columns, but r(y: number, x: number) has 2\n"
+            '  hint: columns are separated by a tab; .input r(delimiter="…") sets another text',
         ),
         (
             '"a\nb",1\n"c",x\n',

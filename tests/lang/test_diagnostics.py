@@ -14,8 +14,8 @@ from whence.lang import diagnostics as module
 from whence.lang.diagnostics import Caution, Diagnostic, render, to_json
 
 TABLES = sorted((Path(__file__).parent / "diagnostics").glob("*.txt"))
-# A warning of the command line, not of loading: tests/cli/test_evaluate.py shows it.
-ELSEWHERE = {"W0905"}
+# Warnings of the command line, not of loading: tests/cli/test_evaluate.py shows them.
+ELSEWHERE = {"W0905", "W0906"}
 
 
 class Case(NamedTuple):

@@ -129,6 +129,11 @@ def test_macros_that_grow_without_end_are_refused_once() -> None:
     assert "characters" in problem.text
 
 
+def test_an_argument_used_a_thousand_times_is_counted_before_it_is_written() -> None:
+    text = f"#define B(x) {'x ' * 1000}\nB(B(B(1)))"
+    assert [problem.code for problem in preprocess(text, "main.dl", None)[1]] == ["W0105"]
+
+
 def test_calls_nested_too_deeply_are_refused() -> None:
     _, problem = refuse(f"#define F(x) x\n{'F(' * 500}{')' * 500}")
     assert problem.code == "W0110"
@@ -236,10 +241,37 @@ def test_a_file_that_is_not_there_is_refused(name: str, tmp_path: Path) -> None:
     assert problem.code == "W0104"
 
 
+def test_files_that_include_others_twice_are_refused_once(tmp_path: Path) -> None:
+    for at in range(40):
+        (tmp_path / f"{at}.dl").write_text(f'#include "{at + 1}.dl"\n' * 2)
+    (tmp_path / "40.dl").write_text("p(1).\n")
+    _, problem = refuse('#include "0.dl"', tmp_path)
+    assert "10,000 times" in problem.text
+
+
 def test_a_file_that_is_not_text_is_refused(tmp_path: Path) -> None:
     (tmp_path / "data.dl").write_bytes(b"\xff\xfe")
     _, problem = refuse('.include "data.dl"', tmp_path)
     assert problem.text == "cannot include data.dl: it is not UTF-8 text"
+
+
+def test_the_library_is_found_whatever_lies_beside_the_program(tmp_path: Path) -> None:
+    (tmp_path / "whence").mkdir()
+    (tmp_path / "whence" / "paths.dl").write_text("mine().")
+    for folder in (tmp_path, None):
+        source = run('.include "whence/paths.dl"\n.include "whence/paths.dl"', folder)
+        assert source.text.count(".comp Hops<Node, link>") == 1
+        assert "mine" not in source.text
+        file, line, text = origin(source, ".comp Hops")
+        assert (file, text) == ("whence/paths.dl", ".comp Hops")
+        assert line > 1
+
+
+@pytest.mark.parametrize("name", ["whence/path.dl", "whence/", "whence/../library/paths.dl"])
+def test_a_name_that_the_library_does_not_have_is_refused_with_those_it_has(name: str) -> None:
+    _, found = refuse(f'.include "{name}"')
+    assert found.text == f"cannot include {name}: the library has no such file"
+    assert found.advice.startswith("it has whence/paths.dl, whence/reach.dl, ")
 
 
 def test_a_program_that_is_no_file_includes_nothing() -> None:

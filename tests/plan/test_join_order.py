@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from whence import Session, Update, load
+from whence.lang.order import Candidate
 from whence.plan import compile_plan
 from whence.plan.steps import Check, Join
+from whence.prepared import prepare
 
 TEXT = """
 .decl r(x:number, y:number)
@@ -54,3 +56,32 @@ def test_a_session_plans_with_the_sizes_of_its_facts_and_again_when_rules_change
     }
     assert joined["triangle#1", "r"] == joined["triangle#2", "r"] == ["s", "t"]
     assert len(session.relation("triangle")) == 100
+
+
+def test_the_order_is_what_is_passed_in() -> None:
+    asked: list[tuple[list[tuple[str, tuple[int, ...]]], Mapping[str, int]]] = []
+
+    def last_first(candidates: Sequence[Candidate], sizes: Mapping[str, int]) -> int:
+        asked.append(([(each.atom.relation, each.bound) for each in candidates], sizes))
+        return len(candidates) - 1
+
+    prepared = prepare(load(TEXT), sizes={"s": 1}, join_order=last_first)
+    assert ([("s", (0,)), ("t", (0,))], {"s": 1}) in asked
+    (delta,) = (
+        each for stratum in prepared.plan.strata for each in stratum.deltas if each.scan and each.scan.relation == "r"
+    )
+    assert [step.relation for step in delta.steps if isinstance(step, Join | Check)] == ["t", "s"]
+    session = Session(prepared, facts={"r": [(1, 2)], "s": [(2, 3)], "t": [(1, 3), (1, 4)]})
+    assert session.views()["triangle"] == {(1, 2, 3)}
+    asked.clear()
+    session.add_rule("triangle(x, x, x) :- r(x, y), s(y, x), t(x, x).")
+    assert asked, "rules that come later are planned the same way"
+
+
+def test_tests_come_as_soon_as_they_can_whatever_is_picked() -> None:
+    text = (
+        "p(x, z) :- r(x, y), s(y, z), x < 3, z > x. .decl r(x:number, y:number) .decl s(y:number, z:number) .input r, s"
+    )
+    plan = compile_plan(load(text), None, None, lambda candidates, sizes: 0)
+    (delta,) = (each for stratum in plan.strata for each in stratum.deltas if each.scan and each.scan.relation == "r")
+    assert [type(step).__name__ for step in delta.steps] == ["Compare", "Join", "Compare"]

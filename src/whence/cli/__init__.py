@@ -52,6 +52,12 @@ COMMANDS = (
         PROGRAMS,
     ),
     LazyCommand(
+        "events",
+        "whence.cli.events:events",
+        "Run event programs, keep what is needed to say why, and ask.",
+        PROGRAMS,
+    ),
+    LazyCommand(
         "why", "whence.cli.why:why", "Show why a fact holds: its smallest proof, down to base facts.", QUESTIONS
     ),
     LazyCommand(

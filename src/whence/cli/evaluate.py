@@ -17,10 +17,11 @@ from whence.cli.progress import Progress
 from whence.cli.terminal import err, show, show_diagnostic, summary_of
 from whence.io import FactError, output_path, print_size, read_relation, write_relation
 from whence.lang import ProgramError
-from whence.lang.load import ignored_in_one_shot
+from whence.lang.load import ignored_in_one_shot, nothing_shown
 from whence.lang.program import Program
 from whence.lang.types import Tuple
 from whence.limits import Limits, RunawayError
+from whence.pipeline.extras import MissingExtra
 from whence.plan import restrict
 from whence.semiring import NotInThisSemiring
 
@@ -101,7 +102,7 @@ def evaluate(
     with reported_errors(), shown_warnings(quiet=quiet):
         loaded = load_program(program, functions)
         if not quiet:
-            for warning in (*loaded.warnings, *ignored_in_one_shot(loaded)):
+            for warning in (*loaded.warnings, *ignored_in_one_shot(loaded), *nothing_shown(loaded)):
                 show_diagnostic(err, warning, loaded.source)
         if backend == Backend.SPARK:
             from whence.cli.on_spark import evaluate_on_spark  # noqa: PLC0415 - brings Spark
@@ -204,6 +205,9 @@ def reported_errors() -> Iterator[None]:
     except RunawayError as error:
         show(err, f"error: {error}")
         raise typer.Exit(RUNAWAY) from None
+    except MissingExtra as error:
+        show(err, f"error: {error}")
+        raise typer.Exit(2) from None
     except MemoryError:
         show(err, "error: there is not enough memory for this")
         show(err, "  hint: --max-tuples stops a program that derives too much; whence run keeps a large state in parts")

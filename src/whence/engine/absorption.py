@@ -19,7 +19,7 @@ from typing import Any, Generic, NamedTuple
 from whence.engine.guard import Guard
 from whence.engine.protocol import ADDED, EXTERNAL, GONE, Backend, Forbid, Ids, Keys, Ranks, Trace
 from whence.engine.stats import Stats
-from whence.engine.support import Delta
+from whence.engine.stratum import Delta, FlaggedStratum
 from whence.lang.program import Atom, Negation
 from whence.lang.types import Tuple
 from whence.plan.steps import Check, DeltaPlan, Join, StratumPlan
@@ -45,7 +45,7 @@ def _before_propagation(step: Join | Check) -> int:
     return GONE | ADDED if step.recursive else GONE
 
 
-class AbsorptionStratum(Generic[Ids, Keys, Ranks]):
+class AbsorptionStratum(FlaggedStratum[Ids, Keys, Ranks]):
     def __init__(self, plan: StratumPlan, backend: Backend[Ids, Keys, Ranks], guard: Guard, stats: Stats) -> None:
         self.plan = plan
         self.backend = backend
@@ -82,6 +82,9 @@ class AbsorptionStratum(Generic[Ids, Keys, Ranks]):
                     epoch.derive(plan, delta.gone if plan.negated else delta.added, _before_propagation)
             epoch.propagate()
             return epoch.finish()
+
+    def revise(self, *_: object) -> None:
+        """Formulas are not taken apart by rules."""
 
     def witnesses(self, relation: str, row: Tuple) -> Witnesses:
         """The smallest sets of variables under which a row is there."""

@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from whence.engine.protocol import EXTERNAL, GONE, HIDDEN, QUEUED, SUSPENDED, Ids, Keys, Ranks
-from whence.engine.support import Delta, StratumEpoch, SupportStratum
+from whence.engine.stratum import Delta, Ranking
+from whence.engine.support import StratumEpoch, SupportStratum
 from whence.plan.delta_plans import rederivation
 from whence.plan.steps import Check, DeltaPlan, Join
 
@@ -21,6 +22,10 @@ class DredStratum(SupportStratum[Ids, Keys, Ranks]):
     """A stratum under maintenance by DRed."""
 
     backwards: dict[int, DeltaPlan] = field(default_factory=dict)
+
+    @property
+    def ranking(self) -> Ranking:
+        return Ranking.NONE
 
     def begin(self, inputs: Mapping[str, Delta[Ids]]) -> StratumEpoch[Ids, Keys, Ranks]:
         return _DredEpoch(self, inputs)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from typing import TYPE_CHECKING, Generic
+from collections.abc import Callable, Mapping
+from typing import Generic
 
 from whence.engine.guard import Guard
 from whence.engine.protocol import ADDED, EXTERNAL, Backend, Ids, Keys, Ranks
 from whence.engine.recompute import RecomputedStratum
 from whence.engine.stats import Stats
-from whence.engine.support import Delta, SupportStratum
+from whence.engine.stratum import Delta, MaintainedStratum, Ranking
+from whence.engine.support import SupportStratum
 from whence.lang.program import Stratum
 from whence.lang.types import Tuple
 from whence.limits import Limits
@@ -17,17 +18,13 @@ from whence.plan.compile import Plan
 from whence.plan.steps import StratumPlan
 from whence.reference.evaluate import StratumEvaluator
 
-if TYPE_CHECKING:
-    from whence.engine.absorption import AbsorptionStratum
-
-    NativeStratum = SupportStratum[Ids, Keys, Ranks] | AbsorptionStratum[Ids, Keys, Ranks]
-    MaintainedStratum = NativeStratum[Ids, Keys, Ranks] | RecomputedStratum[Ids, Keys, Ranks]
-    Native = Callable[[StratumPlan, Backend[Ids, Keys, Ranks], Guard, Stats], NativeStratum[Ids, Keys, Ranks]]
+# Makes a stratum with delta plans, of which nothing is known yet.
+Native = Callable[[StratumPlan, Backend[Ids, Keys, Ranks], Guard, Stats], MaintainedStratum[Ids, Keys, Ranks]]
 
 
 def absorb(
     plan: StratumPlan, backend: Backend[Ids, Keys, Ranks], guard: Guard, stats: Stats
-) -> NativeStratum[Ids, Keys, Ranks]:
+) -> MaintainedStratum[Ids, Keys, Ranks]:
     """Maintains what rules derive by absorption. Base relations have nothing to absorb, aggregates no formulas."""
     if plan.aggregates or not (plan.deltas or plan.statics):
         return SupportStratum(plan, backend, guard, stats)
@@ -54,7 +51,7 @@ class Maintainer(Generic[Ids, Keys, Ranks]):
         self.guard = guard
         self.stats = stats or Stats()
         self.evaluator = StratumEvaluator(plan.program, guard.limits)
-        self.strata = [
+        self.strata: list[MaintainedStratum[Ids, Keys, Ranks]] = [
             self.make(stratum, each, backend, self.evaluator)
             for stratum, each in zip(plan.program.strata, plan.strata, strict=True)
         ]
@@ -104,25 +101,20 @@ class Maintainer(Generic[Ids, Keys, Ranks]):
                 table.change_flags(delta.added, off=ADDED)
                 table.erase(delta.gone)
 
-    def is_external(self, name: str, rows: Collection[Tuple]) -> list[bool]:
+    def are_outside(self, name: str, keys: Keys) -> list[bool]:
         """For each row, whether it was put in from outside."""
-        stratum = self._stratum_of(name)
-        if isinstance(stratum, RecomputedStratum):
-            outside = stratum.outside.get(name, set())
-            return [row in outside for row in rows]
-        return self.backend.have_flag(name, self.backend.encode(name, list(rows)), EXTERNAL)
+        stratum = self.stratum_of(name)
+        return self.backend.have_flag(name, keys, EXTERNAL) if stratum is None else stratum.are_outside(name, keys)
 
-    def external(self, name: str) -> Keys:
-        """The rows that were put in from outside. A stratum that is evaluated anew may not have all of them in its tables."""
-        stratum = self._stratum_of(name)
-        if isinstance(stratum, RecomputedStratum):
-            return self.backend.encode(name, list(stratum.outside.get(name, ())))
-        return self.backend.rows(name, having=EXTERNAL)
+    def outside(self, name: str) -> Keys:
+        """The rows that were put in from outside."""
+        stratum = self.stratum_of(name)
+        return self.backend.rows(name, having=EXTERNAL) if stratum is None else stratum.outside(name)
 
-    def support_of(self, name: str) -> SupportStratum[Ids, Keys, Ranks] | None:
-        """The stratum of a relation whose rows are kept by ranks."""
-        stratum = self._stratum_of(name)
-        return stratum if type(stratum) is SupportStratum else None
+    def ranking(self, name: str) -> Ranking:
+        stratum = self.stratum_of(name)
+        return Ranking.NONE if stratum is None else stratum.ranking
 
-    def _stratum_of(self, name: str) -> MaintainedStratum[Ids, Keys, Ranks] | None:
+    def stratum_of(self, name: str) -> MaintainedStratum[Ids, Keys, Ranks] | None:
+        """None for a relation that is not in the plan yet."""
         return next((stratum for stratum in self.strata if name in stratum.plan.relations), None)

@@ -11,7 +11,7 @@ from typing import Generic
 
 from whence.engine.protocol import ADDED, BATCH, EXTERNAL, GONE, HIDDEN, QUEUED, SUSPENDED, Backend, Ids, Keys, Ranks
 from whence.engine.stats import Stats
-from whence.engine.support import Delta
+from whence.engine.stratum import Delta, Ranking
 from whence.lang.program import Stratum
 from whence.lang.types import Tuple
 from whence.plan.steps import StratumPlan
@@ -27,7 +27,23 @@ class RecomputedStratum(Generic[Ids, Keys, Ranks]):
     backend: Backend[Ids, Keys, Ranks]
     evaluator: StratumEvaluator
     stats: Stats
-    outside: dict[str, set[Tuple]] = field(default_factory=dict)
+    given: dict[str, set[Tuple]] = field(
+        default_factory=dict
+    )  # from outside; a choice may leave some of it out of the tables
+
+    @property
+    def ranking(self) -> Ranking:
+        return Ranking.NONE
+
+    def are_outside(self, name: str, keys: Keys) -> list[bool]:
+        given = self.given.get(name, set())
+        return [row in given for row in self.backend.decode_keys(name, keys)]
+
+    def outside(self, name: str) -> Keys:
+        return self.backend.encode(name, list(self.given.get(name, ())))
+
+    def revise(self, *_: object) -> None:
+        """There are no derivations to go by."""
 
     def maintain(
         self,
@@ -52,14 +68,14 @@ class RecomputedStratum(Generic[Ids, Keys, Ranks]):
             rows = self.evaluator.tables[name].rows - set(self.backend.decode(name, delta.gone))
             self.evaluator.tables[name].replace(rows | set(self.backend.decode(name, delta.added)))
         for name, keys in removed.items():
-            self.outside.setdefault(name, set()).difference_update(self.backend.decode_keys(name, keys))
+            self.given.setdefault(name, set()).difference_update(self.backend.decode_keys(name, keys))
         for name, keys in inserted.items():
-            self.outside.setdefault(name, set()).update(self.backend.decode_keys(name, keys))
+            self.given.setdefault(name, set()).update(self.backend.decode_keys(name, keys))
         if not (first or removed or inserted or inputs):
             return {}
         before = {name: self.evaluator.tables[name].rows for name in self.plan.relations}
         for name in self.plan.relations:
-            self.evaluator.tables[name].replace(set(self.outside.get(name, ())))
+            self.evaluator.tables[name].replace(set(self.given.get(name, ())))
         self.evaluator.guard.restart()
         self.evaluator.evaluate(self.stratum)
         self.stats.rounds += 1

@@ -11,18 +11,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic
+from typing import Generic
 
 from whence.engine.maintain import Maintainer
 from whence.engine.protocol import BATCH, GONE, Ids, Keys, Ranks
-from whence.engine.support import Delta, SupportStratum
+from whence.engine.stratum import Delta, MaintainedStratum
 from whence.lang.program import Atom, Literal, Program, Rule, Stratum
 from whence.plan.compile import Plan
 from whence.plan.steps import DeltaPlan, StratumPlan
 from whence.reference.evaluate import StratumEvaluator
-
-if TYPE_CHECKING:
-    from whence.engine.maintain import MaintainedStratum
 
 
 def revise(maintainer: Maintainer[Ids, Keys, Ranks], plan: Plan) -> dict[str, Delta[Ids]]:
@@ -86,9 +83,10 @@ class _Revision(Generic[Ids, Keys, Ranks]):
             if inputs:
                 self.changes |= old.maintain({}, {}, inputs, first=False)
             return old
-        if not isinstance(old, SupportStratum):
+        revised = old.revise(each, inputs, _one_plan_each(earlier, dropped), _one_plan_each(each, added))
+        if revised is None:
             return self._rebuild(stratum, each, evaluator)
-        self.changes |= old.revise(each, inputs, _one_plan_each(earlier, dropped), _one_plan_each(each, added))
+        self.changes |= revised
         return old
 
     def _shape(self, program: Program, stratum: Stratum, each: StratumPlan) -> object:
@@ -118,7 +116,7 @@ class _Revision(Generic[Ids, Keys, Ranks]):
             table.activate(copied, 1)
             table.change_flags(copied, off=BATCH)
             inputs[name] = Delta(copied, scratch.concatenate([]))
-        outside = {name: self.maintainer.external(name) for name in each.relations}
+        outside = {name: self.maintainer.outside(name) for name in each.relations}
         built = self.maintainer.make(stratum, each, scratch, evaluator)
         built.maintain({}, {name: keys for name, keys in outside.items() if len(keys)}, inputs, first=True)
         built.backend = self.backend

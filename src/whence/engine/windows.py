@@ -1,8 +1,9 @@
 """Lifetimes and windows of base relations: which tuples expire as time goes on or as newer ones come.
 
-The clock is the largest time seen. A tuple inserted at time t lives while t > clock - duration; inserting it again refreshes
-it. A window of rows keeps the newest tuples, of each value of its `by` columns if it has any. An expiry is a deletion in the
-epoch that crosses it. What an epoch did here can be undone until the next one begins.
+The clock is the largest time seen. A tuple inserted at time t lives while t > clock - duration; inserting it again
+refreshes it, and of several times the latest counts: what comes late does not shorten a life. A window of rows keeps the
+newest tuples, of each value of its `by` columns if it has any. An expiry is a deletion in the epoch that crosses it. What an
+epoch did here can be undone until the next one begins.
 """
 
 from __future__ import annotations
@@ -14,10 +15,12 @@ from dataclasses import dataclass, field
 from whence.lang.program import Relation
 from whence.lang.types import Tuple, Value
 
+_STALE = 1024
+
 
 @dataclass
-class _Timed:
-    """Tuples with the time of their last insertion; the heap may hold times that were refreshed since."""
+class Timed:
+    """Tuples with the latest time of their insertions; the heap may hold times that were refreshed since, but not many."""
 
     duration: float
     times: dict[Tuple, float] = field(default_factory=dict)
@@ -26,10 +29,19 @@ class _Timed:
     before: list[tuple[Tuple, float | None]] = field(default_factory=list)
 
     def insert(self, row: Tuple, time: float) -> None:
-        self.before.append((row, self.times.get(row)))
+        known = self.times.get(row)
+        if known is not None and known >= time:
+            return
+        self.before.append((row, known))
+        self._put(row, time)
+
+    def _put(self, row: Tuple, time: float) -> None:
         self.times[row] = time
         self.count += 1  # breaks ties, since tuples of different kinds do not compare
         heapq.heappush(self.heap, (time, self.count, row))
+        if len(self.heap) > 2 * len(self.times) + _STALE:
+            self.heap = [(time, number, row) for number, (row, time) in enumerate(self.times.items())]
+            heapq.heapify(self.heap)
 
     def delete(self, row: Tuple) -> None:
         self.before.append((row, self.times.pop(row, None)))
@@ -42,11 +54,11 @@ class _Timed:
                 yield row
 
     def undo(self) -> None:
-        for row, time in reversed(tuple(self.before)):
+        for row, time in reversed(self.before):
             if time is None:
                 self.times.pop(row, None)
             else:
-                self.insert(row, time)
+                self._put(row, time)
         self.before.clear()
 
 
@@ -101,7 +113,7 @@ class Windows:
 
     def __init__(self, relations: Mapping[str, Relation]) -> None:
         self.clock = self.clock_before = 0.0
-        self.kept: dict[str, list[_Timed | _Counted]] = {}
+        self.kept: dict[str, list[Timed | _Counted]] = {}
         self.extend(relations)
 
     def extend(self, relations: Mapping[str, Relation]) -> None:
@@ -109,11 +121,11 @@ class Windows:
         for name, relation in relations.items():
             if name in self.kept:
                 continue
-            kept: list[_Timed | _Counted] = []
+            kept: list[Timed | _Counted] = []
             if relation.lifetime is not None:
-                kept.append(_Timed(relation.lifetime))
+                kept.append(Timed(relation.lifetime))
             if relation.window is not None and relation.window.time is not None:
-                kept.append(_Timed(relation.window.time))
+                kept.append(Timed(relation.window.time))
             if relation.window is not None and relation.window.rows is not None:
                 kept.append(_Counted(relation.window.rows, relation.window.by))
             if kept:
@@ -153,7 +165,7 @@ class Windows:
         for each in self._all():
             each.undo()
 
-    def _all(self) -> Iterator[_Timed | _Counted]:
+    def _all(self) -> Iterator[Timed | _Counted]:
         return (each for kept in self.kept.values() for each in kept)
 
     def times(self, relation: str) -> dict[Tuple, float]:

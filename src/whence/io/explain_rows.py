@@ -26,6 +26,20 @@ def explain_rows(fields: Fields, options: Options, relation: Relation, types: Ty
     return FactError(problems, hints=hints)
 
 
+def explain_header(names: list[str], options: Options, relation: Relation, name: str) -> FactError:
+    """What is wrong with a first line that does not name each column of the relation once."""
+    own = [each.name for each in relation.fields]
+    problems = [f"no column is called {each}" for each in own if each not in names]
+    problems += [f"{relation.name} has no column {quoted(each)}" for each in dict.fromkeys(names) if each not in own]
+    problems += [f"two columns are called {each}" for each in own if names.count(each) > 1]
+    hint = f"with headers=true the first line names the columns of {relation.name}, in any order: {', '.join(own)}"
+    better = _better_delimiter(names[0], len(own), options.delimiter) if len(names) == 1 else None
+    if better:
+        hint = f'if "{better}" separates the columns, write .input {relation.name}(delimiter="{better}")'
+    by_place = f'columns="{":".join(map(str, range(len(own))))}" takes columns by their places instead'
+    return FactError([f"{name}:1: {problem}" for problem in problems], hints=[hint, by_place])
+
+
 def _row_problems(cells: list[str], options: Options, relation: Relation, types: Types) -> Iterator[tuple[str, str]]:
     columns = options.columns or range(relation.arity)
     if len(cells) <= max(columns) or (options.columns is None and len(cells) > relation.arity):

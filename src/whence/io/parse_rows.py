@@ -6,10 +6,11 @@ Columns are converted as a whole; only when one does not convert is each row loo
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from math import isnan
 
 from whence.io.errors import FactError
-from whence.io.explain_rows import explain_rows
+from whence.io.explain_rows import explain_header, explain_rows
 from whence.io.split_fields import Fields, split_around_values, split_lines, split_plain, split_quoted
 from whence.io.values import HIGHEST, LOWEST, parse_value, quoted
 from whence.lang.program import Relation
@@ -22,14 +23,29 @@ def parse_rows(text: str, options: Options, relation: Relation, types: Types, na
     if relation.arity == 0:
         return _parse_nullary(text, options, relation, name)
     fields = _split(text, options, relation, types, name)
-    if options.headers:
+    places = list(range(relation.arity))
+    if options.headers and fields.rows:
+        if options.columns is None:
+            relation, places = _as_named(fields.rows[0], options, relation, name)
+            if places != sorted(places):
+                fields = _split(text, options, relation, types, name)
         fields = Fields(fields.rows[1:], fields.lines[1:])
     try:
         columns = _columns(fields.rows, options, relation)
         values = [_convert(cells, each.kind, types) for cells, each in zip(columns, relation.fields, strict=False)]
     except ValueError:
         raise explain_rows(fields, options, relation, types, name) from None
-    return set(zip(*values, strict=True))
+    return set(zip(*(values[at] for at in places), strict=True)) if values else set()
+
+
+def _as_named(names: list[str], options: Options, relation: Relation, name: str) -> tuple[Relation, list[int]]:
+    """The relation with its columns in the order of a header, and where in it each of its own columns is."""
+    names = [each.strip() for each in names]
+    own = [each.name for each in relation.fields]
+    if sorted(names) != sorted(own):
+        raise explain_header(names, options, relation, name)
+    in_order = tuple(relation.fields[own.index(each)] for each in names)
+    return replace(relation, fields=in_order), [names.index(each) for each in own]
 
 
 def _split(text: str, options: Options, relation: Relation, types: Types, name: str) -> Fields:

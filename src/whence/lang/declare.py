@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from itertools import repeat
+from typing import Literal as OneOf
 
 from whence.lang import tree
 from whence.lang.diagnostics import (
@@ -355,8 +356,25 @@ def _directive(statement: tree.Directive, declarations: Declarations, found: lis
                 )
             else:
                 declarations.relations[name] = replace(relation, limit=int(limit))
+        elif statement.kind in ("event", "slow"):
+            _role(statement, relation, span, declarations, found)
         else:
             declarations.transfers.append(Transfer(statement.kind, name, params, span, places))
+
+
+def _role(
+    statement: tree.Directive, relation: Relation, span: Span, declarations: Declarations, found: list[Diagnostic]
+) -> None:
+    kind: OneOf["event", "slow"] = "event" if statement.kind == "event" else "slow"
+    if statement.params:
+        problem = f".{kind} takes no parameters"
+        found.append(BadDirective(statement.span, problem=problem, advice=f"write .{kind} {relation.name}"))
+    elif relation.role not in (None, kind):
+        problem = f"{relation.name} is said to be both .event and .slow"
+        found.append(
+            BadDirective(span, problem=problem, advice="an event passes by, a slow relation stays: choose one")
+        )
+    declarations.relations[relation.name] = replace(relation, role=kind)
 
 
 def _demand(module: tree.Module, declarations: Declarations) -> None:

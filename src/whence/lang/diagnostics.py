@@ -63,7 +63,7 @@ class BadLiteral(Diagnostic):
 class MissingInclude(Diagnostic):
     code = "W0104"
     message = "cannot include {name}: {problem}"
-    hint = "the path is taken relative to the including file"
+    hint = "{advice}"
 
 
 class BadPreprocessorLine(Diagnostic):
@@ -345,6 +345,12 @@ class IgnoredInOneShot(Caution):
     code = "W0905"
     message = "{what} {relation} has no effect here: all facts are there at once"
     hint = "it takes effect where updates are streamed"
+
+
+class NothingShown(Caution):
+    code = "W0906"
+    message = "the program has no .output: nothing is written"
+    hint = "{advice}"
 
 
 # -- collecting and showing -------------------------------------------------------------------------------------------

@@ -81,7 +81,7 @@ class Inference:
         for rule in rules:
             self._introduce(rule.head)
         for statement in module.statements:
-            if isinstance(statement, tree.Directive) and statement.kind == "input":
+            if isinstance(statement, tree.Directive) and statement.kind in ("input", "event", "slow"):
                 for name in statement.relations:
                     for atom in _body_atoms(rules, name) if name not in known else ():
                         self._introduce(atom)

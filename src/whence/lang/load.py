@@ -19,6 +19,7 @@ from whence.lang.diagnostics import (
     EmptyRelation,
     IgnoredInOneShot,
     MissingInclude,
+    NothingShown,
     ProgramError,
     Redefined,
     TooDeep,
@@ -28,6 +29,7 @@ from whence.lang.diagnostics import (
 )
 from whence.lang.functors import SIGNATURES
 from whence.lang.infer import Inference, RuleInference
+from whence.lang.inline import inline_relations
 from whence.lang.lower import lower_rule
 from whence.lang.normalize import FlatRule, normalize
 from whence.lang.parser import Parsed, names_in, parse
@@ -152,12 +154,17 @@ def check(
         found,
     )
     diagnostics.raise_if_errors()
+    inlined = inline_relations(module, declarations.relations, rules, subsumptions, declarations.transfers)
+    if inlined.rules is not rules:
+        inlined.rules[:] = [rule for rule in inlined.rules if (rule.name, rule.span) not in dropped]
+        strata = stratify(inlined.relations, inlined.rules, inlined.subsumptions, found)
+        diagnostics.raise_if_errors()
     return Program(
         source,
         inference.kinds.types(),
-        declarations.relations,
-        tuple(rules),
-        tuple(subsumptions),
+        inlined.relations,
+        tuple(inlined.rules),
+        tuple(inlined.subsumptions),
         strata,
         tuple(declarations.transfers),
         # Evaluators go by name: what has the name of a built-in functor, and is not meant, is left out.
@@ -208,6 +215,7 @@ class _Errors:
 def _warn_unused(declarations: Declarations, rules: list[FlatRule], errors: _Errors, diagnostics: Diagnostics) -> None:
     read: set[str] = {transfer.relation for transfer in declarations.transfers if transfer.kind != "input"}
     filled: set[str] = {transfer.relation for transfer in declarations.transfers if transfer.kind == "input"}
+    filled |= {name for name, relation in declarations.relations.items() if relation.role}
     for span, split in groupby(rules, key=lambda rule: rule.span):  # what one rule was split into stands together
         parts = list(split)
         filled.update(rule.head.relation for rule in parts)
@@ -216,7 +224,9 @@ def _warn_unused(declarations: Declarations, rules: list[FlatRule], errors: _Err
             # What occurs once beside an error may be part of it.
             diagnostics.found += [] if errors.touch(span) else single
     for name, relation in declarations.relations.items():
-        if declarations.is_lost(name):
+        if declarations.is_lost(name) or (name in filled and name in read):
+            continue
+        if diagnostics.source.place(relation.span).file.of_library:  # a component may offer more than a program takes
             continue
         if name not in filled:
             if name in read:
@@ -238,6 +248,19 @@ def ignored_in_one_shot(program: Program) -> list[Diagnostic]:
         )
         if value is not None
     ]
+
+
+def nothing_shown(program: Program) -> list[Diagnostic]:
+    """A warning, if no relation is written, printed or counted."""
+    if program.outputs:
+        return []
+    rules = [rule for rule in program.rules if not rule.is_fact] or list(program.rules)
+    last = rules[-1] if rules else None
+    name = last.head.relation if last is not None else next(reversed(tuple(program.relations)), None)
+    if name is None:
+        return [NothingShown(Span(0, 0), advice="it is empty: write facts and rules, and .output R for what they give")]
+    span = last.span if last is not None else program.relations[name].span
+    return [NothingShown(span, advice=f"add .output {name}, or .printsize {name} for its size alone")]
 
 
 def _single_variables(rules: list[FlatRule], read: set[str]) -> list[Diagnostic]:

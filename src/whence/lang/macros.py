@@ -159,6 +159,7 @@ class Macros:
                     if param in macro.body
                 }
                 hidden = (token.hidden & closing.hidden) | {name}
+                self._refuse_too_much(_length(macro.body, given, expanded))
                 body = _filled(macro.body, given, expanded)
                 self._push(pending, [_Token(part.text, part.hidden | hidden) for part in body])
             else:
@@ -166,15 +167,19 @@ class Macros:
         return done
 
     def _push(self, pending: list[_Token], tokens: list[_Token]) -> None:
-        self._left -= sum(len(token.text) for token in tokens)
-        if self._left < 0:
+        length = sum(len(token.text) for token in tokens)
+        self._refuse_too_much(length)
+        self._left -= length
+        pending.extend(reversed(tokens))
+
+    def _refuse_too_much(self, length: int) -> None:
+        if length > self._left:
             self.defined.clear()  # every further use would be refused too: say it once
             raise Refused(
                 BadPreprocessorLine,
                 problem=f"the program's macros expand to more than {_LARGEST:,} characters",
                 advice="generate the program's text with a script instead",
             )
-        pending.extend(reversed(tokens))
 
 
 def _bind(name: str, macro: Macro, args: list[list[_Token]]) -> dict[str, list[_Token]]:
@@ -188,6 +193,15 @@ def _bind(name: str, macro: Macro, args: list[list[_Token]]) -> dict[str, list[_
             advice=f"write {name}({', '.join(params)})",
         )
     return dict(zip(params, args, strict=True))
+
+
+def _length(body: tuple[str, ...], given: dict[str, list[_Token]], expanded: dict[str, list[_Token]]) -> int:
+    """About how many characters the filled body has, known before it is made: arguments may stand in it many times."""
+    lengths = {
+        param: max(sum(len(token.text) for token in tokens) for tokens in (arg, expanded.get(param, [])))
+        for param, arg in given.items()
+    }
+    return sum(lengths.get(text, len(text)) for text in body)
 
 
 def _filled(body: tuple[str, ...], given: dict[str, list[_Token]], expanded: dict[str, list[_Token]]) -> list[_Token]:

@@ -1,14 +1,13 @@
 """An order in which a body can be evaluated from left to right.
 
 A body is safe when such an order exists: every literal then meets its inputs already bound. Tests come as early as they can;
-among atoms, the one with most arguments bound comes first, and of several such the one of the smallest relation, as far as sizes
-are known.
+among atoms, the one with most arguments bound comes first, unless the caller picks another.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
-from math import inf
+from collections.abc import Callable, Iterable, Sequence, Set
+from typing import NamedTuple
 
 from whence.lang.program import (
     Aggregation,
@@ -30,11 +29,17 @@ _NOT_READY = -1
 _TEST = 1_000_000
 
 
+class Candidate(NamedTuple):
+    """An atom that can come next, and which of its columns have a value by then."""
+
+    atom: Atom
+    bound: tuple[int, ...]
+
+
 def order_body(
-    literals: Sequence[Literal], bound: Set[str], sizes: Mapping[str, int] | None = None
+    literals: Sequence[Literal], bound: Set[str], pick: Callable[[Sequence[Candidate]], int] | None = None
 ) -> tuple[list[Literal], set[str]]:
-    """The literals that can be placed, in order, and the variables bound after them."""
-    small = [_smallness(literal, sizes or {}) for literal in literals]
+    """The literals that can be placed, in order, and the variables bound after them. `pick` chooses among atoms."""
     known = set(bound)
     ordered: list[Literal] = []
     users: dict[str, list[int]] = {}
@@ -43,9 +48,12 @@ def order_body(
             users.setdefault(name, []).append(at)
     waiting = {at: _score(literal, known) for at, literal in enumerate(literals)}
     while waiting:
-        best = max(waiting, key=lambda at: (waiting[at], small[at]))  # of several, the first
+        best = max(waiting, key=waiting.__getitem__)  # of several, the first
         if waiting[best] == _NOT_READY:
             break
+        if pick is not None and waiting[best] != _TEST:
+            ready = [at for at, score in waiting.items() if score != _NOT_READY]
+            best = ready[pick([_candidate(literals[at], known) for at in ready])]
         del waiting[best]
         ordered.append(literals[best])
         new = {name for name in binds(literals[best]) if name not in known}
@@ -62,8 +70,9 @@ def _score(literal: Literal, known: Set[str]) -> int:
     return sum(is_bound(arg, known) for arg in literal.args) if isinstance(literal, Atom) else _TEST
 
 
-def _smallness(literal: Literal, sizes: Mapping[str, int]) -> float:
-    return -sizes.get(literal.relation, inf) if isinstance(literal, Atom) else 0
+def _candidate(literal: Literal, known: Set[str]) -> Candidate:
+    assert isinstance(literal, Atom)
+    return Candidate(literal, tuple(at for at, arg in enumerate(literal.args) if is_bound(arg, known)))
 
 
 def names_met(literal: Literal) -> Iterable[str]:

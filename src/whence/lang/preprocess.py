@@ -26,6 +26,14 @@ _DIRECTIVE = re.compile(r"\s*(#|\.)\s*([A-Za-z_]*)\s*(.*)", re.DOTALL)
 _GUARD = re.compile(rf"(?:\s|{COMMENT})*+\#[ \t]*ifndef[ \t]+({NAME})")
 _CONDITIONALS = ("if", "ifdef", "ifndef", "elif", "else", "endif")
 _DEEPEST = 64
+# Files that include others twice each can ask for more text than there is memory: all includes of a program are counted.
+_MOST_INCLUDES = 10_000
+_LARGEST = 64_000_000
+_RELATIVE = "the path is taken relative to the including file"
+
+# Files that come with Whence: `.include "whence/paths.dl"` means the one here, whatever lies beside the program.
+LIBRARY = Path(__file__).parents[1] / "library"
+_LIBRARY_PREFIX = "whence/"
 
 
 def preprocess(text: str, name: str, folder: Path | None) -> tuple[Source, list[Diagnostic]]:
@@ -49,6 +57,8 @@ class _Run:
         self.macros = Macros()
         self.once: set[str] = set()
         self.found: list[Diagnostic] = []
+        self.includes = self.included = 0
+        self.is_full = False
 
     def copy(self, file: File, start: int, end: int) -> Span:
         last = self.segments[-1] if self.segments else None
@@ -66,6 +76,18 @@ class _Run:
         if text:
             self.segments.append(Segment(self.length, file, start, end - start))
         return self._add(text)
+
+    def count_include(self, name: str, characters: int) -> None:
+        self.includes += 1
+        self.included += characters
+        if self.includes <= _MOST_INCLUDES and self.included <= _LARGEST:
+            return
+        self.is_full = True
+        counted = (
+            f"{_MOST_INCLUDES:,} times" if self.includes > _MOST_INCLUDES else f"more than {_LARGEST:,} characters"
+        )
+        problem = f"the program has included {counted} already"
+        raise Refused(MissingInclude, name=name, problem=problem, advice=_RELATIVE)
 
     def _add(self, text: str) -> Span:
         start = self.length
@@ -201,13 +223,22 @@ class _Reader:
                 advice=f'write {directive} "file.dl"',
             )
         name = rest[1:-1]
-        if self.path is None:
-            raise Refused(MissingInclude, name=name, problem="the program was not read from a file")
-        file = File(str(PurePath(self.file.name).parent / name), _read(name, self.path.parent / name))
-        reader = _Reader(file, self.path.parent / name, self.run, parents=self.chain)
+        if self.run.is_full:  # said once
+            return
+        if name.startswith(_LIBRARY_PREFIX):
+            path = _find_in_library(name)
+            file = File(name, _read(name, path), of_library=True)
+        elif self.path is None:
+            problem = "the program was not read from a file"
+            raise Refused(MissingInclude, name=name, problem=problem, advice=_RELATIVE)
+        else:
+            path = self.path.parent / name
+            file = File(str(PurePath(self.file.name).parent / name), _read(name, path), self.file.of_library)
+        reader = _Reader(file, path, self.run, parents=self.chain)
         if reader.identity in self.run.once:
             return
         self._refuse_cycle(name, reader)
+        self.run.count_include(name, len(file.text))
         reader.read()
         # The file may end in the middle of a line, even in a // comment.
         self.run.replace(file, len(file.text), len(file.text), "\n")
@@ -219,9 +250,19 @@ class _Reader:
         for at, parent in enumerate(self.chain):
             if parent.identity == reader.identity:
                 cycle = " -> ".join(each.file.name for each in reader.chain[at:])
-                raise Refused(MissingInclude, name=name, problem=f"files include each other: {cycle}")
+                problem = f"files include each other: {cycle}"
+                raise Refused(MissingInclude, name=name, problem=problem, advice=_RELATIVE)
         if len(self.chain) >= _DEEPEST:
-            raise Refused(MissingInclude, name=name, problem=f"includes are nested more than {_DEEPEST} deep")
+            problem = f"includes are nested more than {_DEEPEST} deep"
+            raise Refused(MissingInclude, name=name, problem=problem, advice=_RELATIVE)
+
+
+def _find_in_library(name: str) -> Path:
+    held = {f"{_LIBRARY_PREFIX}{path.name}": path for path in sorted(LIBRARY.glob("*.dl"))}
+    if name not in held:
+        problem, advice = "the library has no such file", f"it has {', '.join(held)}"
+        raise Refused(MissingInclude, name=name, problem=problem, advice=advice)
+    return held[name]
 
 
 def _read(name: str, path: Path) -> str:
@@ -233,7 +274,7 @@ def _read(name: str, path: Path) -> str:
         problem = "it is not UTF-8 text"
     except OSError as error:
         problem = error.strerror or str(error)
-    raise Refused(MissingInclude, name=name, problem=problem)
+    raise Refused(MissingInclude, name=name, problem=problem, advice=_RELATIVE)
 
 
 def _without_comments(line: str) -> tuple[str, str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Literal as OneOf
 
 from whence.lang.diagnostics import Diagnostic
 from whence.lang.source import Source
@@ -165,7 +166,8 @@ class Window:
 class Relation:
     """`location` is the column that places a tuple; `choices` are sets of key columns of which each value occurs once.
 
-    `on_demand` says that only the tuples need to be derived that others ask for (Souffle's magic sets).
+    `on_demand` says that only the tuples need to be derived that others ask for (Souffle's magic sets). `role` is what `.event`
+    or `.slow` says of the relation in an event program.
     """
 
     name: str
@@ -178,6 +180,7 @@ class Relation:
     lifetime: float | None = None
     limit: int | None = None
     on_demand: bool = False
+    role: OneOf["event", "slow"] | None = None
     window_span: Span = NOWHERE
     lifetime_span: Span = NOWHERE
 
@@ -248,7 +251,8 @@ class Program:
 
     @property
     def base_relations(self) -> tuple[str, ...]:
-        """Relations fed from outside: those with `.input`, and those that no rule derives."""
+        """Relations fed from outside: those with `.input`, `.event` or `.slow`, and those that no rule derives."""
         derived = {rule.head.relation for rule in self.rules if not rule.is_fact}
         fed = {transfer.relation for transfer in self.transfers_of("input")}
+        fed |= {name for name, relation in self.relations.items() if relation.role}
         return tuple(name for name in self.relations if name in fed or name not in derived)

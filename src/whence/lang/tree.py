@@ -276,7 +276,7 @@ class Subsumption:
 
 @dataclass(frozen=True, slots=True)
 class Directive:
-    """`.input`, `.output`, `.printsize` or `.limitsize`, with its relations and parameters, and where each of them is."""
+    """`.input`, `.output`, `.printsize`, `.limitsize`, `.event` or `.slow`: relations and parameters, and where each is."""
 
     kind: str
     relations: tuple[str, ...]

@@ -9,13 +9,16 @@ from whence.plan.compile import (
     compile_recomputation,
     restrict,
 )
+from whence.plan.join_order import JoinOrder, most_bound
 
 __all__ = [
+    "JoinOrder",
     "Plan",
     "UnsuitableStrategy",
     "compile_counting",
     "compile_evaluation",
     "compile_plan",
     "compile_recomputation",
+    "most_bound",
     "restrict",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from whence.lang.program import (
     Anything,
@@ -20,11 +21,12 @@ from whence.lang.program import (
 from whence.lang.tree import walk
 from whence.plan.delta_plans import delta_plans
 from whence.plan.extract_aggregates import AggregateSpec, extract_aggregates, is_extractable
+from whence.plan.join_order import JoinOrder, most_bound
 from whence.plan.magic import restrict_to_demand
 from whence.plan.needed import keep_needed
 from whence.plan.project_wildcards import project_wildcards
 from whence.plan.self_support import why_values_may_rest
-from whence.plan.steps import StratumPlan
+from whence.plan.steps import DeltaPlan, StratumPlan
 
 
 @dataclass(frozen=True)
@@ -53,34 +55,49 @@ def restrict(program: Program, wanted: Iterable[str] | None) -> Program:
     return program
 
 
-def compile_plan(program: Program, wanted: Iterable[str] | None = None, sizes: Mapping[str, int] | None = None) -> Plan:
+def compile_plan(
+    program: Program,
+    wanted: Iterable[str] | None = None,
+    sizes: Mapping[str, int] | None = None,
+    join_order: JoinOrder = most_bound,
+) -> Plan:
     """A plan under which as much as can be is maintained. `sizes` tells how many rows relations have, where that is known."""
     program = restrict(program, wanted)
-    return _planned(program, dict(_reasons_to_recompute(program)), sizes)
+    return _planned(program, dict(_reasons_to_recompute(program)), sizes, join_order)
 
 
 def compile_evaluation(program: Program) -> Plan:
     """A plan for evaluating once: recursion through aggregates is left in the rules."""
     inside = (stratum for stratum in program.strata if stratum.monotone)
     reasons = {name: AGGREGATES_INSIDE for stratum in inside for name in stratum.relations}
-    return _planned(program, reasons | dict(_reasons_to_recompute(program)), None)
+    return _planned(program, reasons | dict(_reasons_to_recompute(program)))
 
 
-def _planned(program: Program, reasons: dict[str, str], sizes: Mapping[str, int] | None) -> Plan:
+def _planned(
+    program: Program,
+    reasons: dict[str, str],
+    sizes: Mapping[str, int] | None = None,
+    join_order: JoinOrder = most_bound,
+) -> Plan:
     extracted, specs = extract_aggregates(program, frozenset(program.relations) - frozenset(reasons))
     resting = dict(_resting_values(extracted, specs))
     if resting:
         reasons |= resting
         extracted, specs = extract_aggregates(program, frozenset(program.relations) - frozenset(reasons))
     planned = project_wildcards(extracted)
-    return Plan(planned, tuple(_plan_stratum(planned, stratum, specs, reasons, sizes) for stratum in planned.strata))
+    plans_of = partial(delta_plans, sizes=sizes, join_order=join_order)
+    strata = (_plan_stratum(planned, each, specs, reasons, plans_of) for each in planned.strata)
+    return Plan(planned, tuple(strata))
 
 
 def compile_counting(
-    program: Program, wanted: Iterable[str] | None = None, sizes: Mapping[str, int] | None = None
+    program: Program,
+    wanted: Iterable[str] | None = None,
+    sizes: Mapping[str, int] | None = None,
+    join_order: JoinOrder = most_bound,
 ) -> Plan:
     """A plan for counting derivations alone, which cannot tell rows that only support each other. Raises `UnsuitableStrategy`."""
-    plan = compile_plan(program, wanted, sizes)
+    plan = compile_plan(program, wanted, sizes, join_order)
     for stratum in plan.strata:
         if stratum.recursive:
             names = ", ".join(name for name in stratum.relations if "!" not in name)
@@ -89,9 +106,12 @@ def compile_counting(
 
 
 def compile_recomputation(
-    program: Program, wanted: Iterable[str] | None = None, _sizes: Mapping[str, int] | None = None
+    program: Program,
+    wanted: Iterable[str] | None = None,
+    _sizes: Mapping[str, int] | None = None,
+    _join_order: JoinOrder = most_bound,
 ) -> Plan:
-    """A plan under which every stratum is evaluated anew when one of its inputs changes."""
+    """A plan under which every stratum is evaluated anew when one of its inputs changes: it has no joins of its own."""
     program = restrict(program, wanted)
     strata = []
     for stratum in program.strata:
@@ -127,7 +147,7 @@ def _plan_stratum(
     stratum: Stratum,
     specs: Mapping[str, AggregateSpec],
     reasons: Mapping[str, str],
-    sizes: Mapping[str, int] | None,
+    plans_of: Callable[[Rule, frozenset[str]], Iterable[DeltaPlan]],
 ) -> StratumPlan:
     members = frozenset(stratum.relations)
     rules = [rule for rule in program.rules if rule.head.relation in members]
@@ -137,7 +157,7 @@ def _plan_stratum(
     reason = reasons.get(stratum.relations[0])
     if reason:
         return StratumPlan(stratum.relations, stratum.recursive, False, reason, inputs=inputs)
-    plans = [plan for rule in rules for plan in delta_plans(rule, members, sizes)]
+    plans = [plan for rule in rules for plan in plans_of(rule, members)]
     return StratumPlan(
         stratum.relations,
         stratum.recursive,

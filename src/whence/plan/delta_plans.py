@@ -1,15 +1,15 @@
 """Delta plans: per rule and per changed literal, the order of joins and tests that finds what follows from the change.
 
-The changed literal comes first; the rest is ordered so that each join has as many columns bound as can be. Positions in the
+The changed literal comes first; the rest in the order that a `JoinOrder` picks. Positions in the
 body tell the engine which rows the other literals must see, so that every derivation is found exactly once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from whence.lang.order import is_bound, order_body
+from whence.lang.order import Candidate, is_bound, order_body
 from whence.lang.program import (
     Anything,
     Apply,
@@ -26,6 +26,7 @@ from whence.lang.program import (
     Var,
 )
 from whence.lang.types import Kind, ListKind
+from whence.plan.join_order import JoinOrder, most_bound
 from whence.plan.steps import (
     Build,
     Check,
@@ -43,16 +44,21 @@ from whence.plan.steps import (
 )
 
 
-def delta_plans(rule: Rule, stratum: frozenset[str], sizes: Mapping[str, int] | None = None) -> Iterator[DeltaPlan]:
+def delta_plans(
+    rule: Rule,
+    stratum: frozenset[str],
+    sizes: Mapping[str, int] | None = None,
+    join_order: JoinOrder = most_bound,
+) -> Iterator[DeltaPlan]:
     """One plan for each atom and negation of the rule; if no atom is positive, also one for what holds from the start.
 
     `sizes` tells how many rows relations have, as far as that is known.
     """
     if not any(isinstance(literal, Atom) for literal in rule.body):
-        yield _Builder(rule, stratum, sizes).build(None)
+        yield _Builder(rule, stratum, sizes, join_order).build(None)
     for position, literal in enumerate(rule.body):
         if isinstance(literal, Atom | Negation):
-            yield _Builder(rule, stratum, sizes).build(position)
+            yield _Builder(rule, stratum, sizes, join_order).build(position)
 
 
 def rederivation(rule: Rule, stratum: frozenset[str]) -> DeltaPlan:
@@ -61,9 +67,16 @@ def rederivation(rule: Rule, stratum: frozenset[str]) -> DeltaPlan:
 
 
 class _Builder:
-    def __init__(self, rule: Rule, stratum: frozenset[str], sizes: Mapping[str, int] | None = None) -> None:
+    def __init__(
+        self,
+        rule: Rule,
+        stratum: frozenset[str],
+        sizes: Mapping[str, int] | None = None,
+        join_order: JoinOrder = most_bound,
+    ) -> None:
         self.rule = rule
-        self.sizes = sizes
+        self.sizes = sizes or {}
+        self.join_order = join_order
         self.stratum = stratum
         self.slots: dict[str, int] = {}
         self.count = 0
@@ -81,12 +94,15 @@ class _Builder:
             assert isinstance(atom, Atom)
             scan = self._scan(atom)
         rest: list[Literal] = [literal for at, literal in enumerate(rule.body) if at != position]
-        ordered, _ = order_body(self.pending + rest, set(self.slots), self.sizes)
+        ordered, _ = order_body(self.pending + rest, set(self.slots), self._pick)
         places = {id(literal): at for at, literal in enumerate(rule.body)}
         for literal in ordered:
             self._literal(literal, places.get(id(literal), -1))
         head = tuple(self._operand(arg) for arg in rule.head.args)
         return DeltaPlan(rule, -1 if position is None else position, negated, scan, tuple(self.steps), head, self.count)
+
+    def _pick(self, candidates: Sequence[Candidate]) -> int:
+        return self.join_order(candidates, self.sizes)
 
     # -- literals
 

@@ -10,12 +10,10 @@ from whence.backends.local.arrays import Ids, Lines
 from whence.backends.local.backend import LocalBackend
 from whence.engine.protocol import EXTERNAL
 from whence.io.changes import Changes
-from whence.lang.types import FLOAT, NUMBER, UNSIGNED, Tuple, Value
+from whence.lang.types import Tuple, Value
 from whence.provenance.graph import Fact
 from whence.reference.tables import Table
 from whence.session import Ranking, Session
-
-_ON_ITS_OWN = (NUMBER, UNSIGNED, FLOAT)
 
 
 class LiveTable(Table):
@@ -74,13 +72,10 @@ class LiveTable(Table):
         words: Lines = np.empty((1, len(columns)), dtype=np.int64)
         dictionary = self.backend.dictionary
         for at, (column, value) in enumerate(zip(columns, key, strict=True)):
-            kind = self.kinds[column]
-            if kind in _ON_ITS_OWN:
-                words[0, at] = dictionary.encode(value, kind)
-            elif value in dictionary.numbers:
-                words[0, at] = dictionary.numbers[value]
-            else:
+            word = dictionary.find(value, self.kinds[column])
+            if word is None:
                 return None
+            words[0, at] = word
         return words
 
 

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from itertools import count, islice
 from typing import NamedTuple
 
+from whence.engine.stratum import Ranking
 from whence.lang.program import Atom, Program
 from whence.provenance.derivations import CannotExplain, Derivations, NotThere, Ranks
 from whence.provenance.expand import Bounds, derivation_graph
 from whence.provenance.graph import Derivation, DerivationGraph, Fact
 from whence.provenance.show import show_fact
-from whence.session import Ranking
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -10,13 +10,16 @@ from numpy.typing import NDArray
 
 from whence.backends.local import machine
 from whence.backends.local.arrays import Ids, Lines
+from whence.backends.local.cells import ITEM, NO_ITEM, RECORD, Cells
 from whence.backends.local.memory import address_of
 from whence.backends.local.table import Table
 from whence.engine.protocol import Forbid
-from whence.lang.types import NUMBER, UNSIGNED, Kind
-from whence.plan.steps import Check, Compare, Compute, Constant, DeltaPlan, Join, Operand, Slot
+from whence.lang.sizes import refuse_structure
+from whence.lang.types import NUMBER, UNSIGNED, Kind, ListKind, Primitive
+from whence.plan.steps import Build, Check, Compare, Compute, Constant, DeltaPlan, Join, Operand, Slot, TakeApart
 
 Encode = Callable[[Constant], int]
+CellsOf = Callable[[Kind], Cells]
 _COMPARISONS = {"=": 0, "!=": 1, "<": 2, "<=": 3, ">": 4, ">=": 5}
 _OPERATIONS = {
     "+": machine.ADD,
@@ -53,10 +56,14 @@ class Scratch:
 
 @dataclass
 class Assembled:
-    """Instructions, and the tables whose indexes they use. `masks` are the places of forbidden flags."""
+    """Instructions, and the tables whose indexes they use. `masks` are the places of forbidden flags.
+
+    What makes records, branches or lists runs in one thread only.
+    """
 
     code: Words
     tables: list[Table]
+    makes: list[Cells]
     masks: list[tuple[int, Join | Check]]
     blocks: Words
     keys: Words
@@ -79,8 +86,17 @@ class Assembled:
         count = machine.enumerate_heads(
             self.code, ids, self.blocks, self.keys, self.pairs, self.state, self.heads, self.head_ranks
         )
-        self.is_last = count <= BUFFER - machine.BLOCK
+        self.is_last = self.state[machine.STATUS] == machine.DONE
+        self.make_room()
         return self.heads[:count], self.head_ranks[:count]
+
+    def make_room(self) -> None:
+        """If that is what the machine stopped for. Raises `TooLarge` if it was a value."""
+        status = self.state[machine.STATUS]
+        if status == machine.IS_TOO_LARGE:
+            raise refuse_structure()
+        if status == machine.NEEDS_ROOM:
+            next(each for each in self.makes if each.address == self.state[machine.WANTS]).make_room(machine.BLOCK)
 
     @property
     def described(self) -> list[int]:
@@ -93,16 +109,21 @@ class Assembled:
         ]
 
 
-def assemble(plan: DeltaPlan, tables: dict[str, Table], encode: Encode, scratch: Scratch) -> Assembled:
+def assemble(
+    plan: DeltaPlan, tables: dict[str, Table], encode: Encode, cells_of: CellsOf, scratch: Scratch
+) -> Assembled:
     """Raises `NotOnWords`."""
-    return _Assembler(tables, encode).assemble(plan, scratch)
+    return _Assembler(tables, encode, cells_of).assemble(plan, scratch)
 
 
 class _Assembler:
-    def __init__(self, tables: dict[str, Table], encode: Encode) -> None:
+    def __init__(self, tables: dict[str, Table], encode: Encode, cells_of: CellsOf) -> None:
         self.by_name = tables
         self.encode = encode
+        self.cells_of = cells_of
         self.tables: list[Table] = []
+        self.makes: list[Cells] = []
+        self.registers = 0
         self.masks: list[tuple[int, Join | Check]] = []
         self.code: list[int] = []
 
@@ -110,6 +131,7 @@ class _Assembler:
         scan = plan.scan
         if scan is None:
             raise NotOnWords
+        self.registers = plan.slots
         self.code += [self.by_name[scan.relation].address, int(scan.recursive)]
         self.code += [len(scan.binds), len(scan.equals), len(scan.same)]
         self.code += [word for pair in scan.binds for word in pair]
@@ -121,13 +143,15 @@ class _Assembler:
         joins = sum(isinstance(step, Join) for step in plan.steps)
         widths = [len(step.key) for step in plan.steps if isinstance(step, Join)]
         widths += [len(step.args) for step in plan.steps if isinstance(step, Check)]
+        widths += [each.columns for each in self.makes]
         state = np.zeros(machine.SIZES + 3 * joins, dtype=np.int64)
         state[machine.LEVELS] = joins
         return Assembled(
             np.array(self.code, dtype=np.int64),
             self.tables,
+            self.makes,
             self.masks,
-            scratch.array("blocks", joins + 1, plan.slots + machine.RANKS, machine.BLOCK),
+            scratch.array("blocks", joins + 1, self.registers + machine.RANKS, machine.BLOCK),
             scratch.array("keys", max([*widths, 2]) * machine.BLOCK),
             scratch.array("pairs", 2, machine.BLOCK),
             state,
@@ -177,8 +201,56 @@ class _Assembler:
                 self._emit([*words, *self._operands((left, right)), *needed])
             case Compute(target=target, functor=functor, args=args, kind=kind):
                 self._compute(target, functor, args, kind)
+            case Build():
+                self._build(step)
+            case TakeApart():
+                self._take_apart(step, needed)
             case _:
                 raise NotOnWords
+
+    def _build(self, step: Build) -> None:
+        cells = self.cells_of(step.kind)
+        if not isinstance(step.kind, ListKind):
+            tag = RECORD if step.branch is None else cells.branches[step.branch]
+            self._make(cells, tag, step.target, self._operands(step.parts))
+            return
+        # A list is made from its end, in the register of the result.
+        rest = [machine.CONSTANT, self.encode(Constant((), step.kind))]
+        if step.rest is not None:
+            rest = self._operands([step.rest])
+        if not step.parts:
+            self._emit([machine.COMPUTE, step.target, machine.COPY, *rest, *rest])
+        for part in reversed(step.parts):
+            self._make(cells, ITEM, step.target, [*self._operands([part]), *rest])
+            rest = [machine.REGISTER, step.target]
+
+    def _make(self, cells: Cells, tag: int, target: int, operands: list[int]) -> None:
+        self.makes.append(cells)
+        kinds = cells.parts[tag]
+        sized = [0 if isinstance(kind, Primitive) else self.cells_of(kind).address for kind in kinds]
+        words = [machine.BUILD, target, cells.address, tag, cells.base_size(tag), len(kinds)]
+        self._emit([*words, *operands, *sized])
+
+    def _take_apart(self, step: TakeApart, needed: list[int]) -> None:
+        cells, source = self.cells_of(step.kind), self._operands([step.source])
+        if not isinstance(step.kind, ListKind):
+            tag = RECORD if step.branch is None else cells.branches[step.branch]
+            self._take(cells, tag, source, step.parts, needed)
+            return
+        # Item by item: what is left of the list goes from one register to the next.
+        for part in step.parts:
+            rest = self.registers
+            self.registers += 1
+            self._take(cells, ITEM, source, (part, rest), [*needed, rest])
+            source = [machine.REGISTER, rest]
+        if step.rest is not None:
+            self._emit([machine.COMPUTE, step.rest, machine.COPY, *source, *source])
+        elif not step.open_ended:
+            self._take(cells, NO_ITEM, source, (), needed)
+
+    def _take(self, cells: Cells, tag: int, source: list[int], parts: Sequence[int], kept: Sequence[int]) -> None:
+        words = [machine.TAKE_APART, cells.address, tag, len(parts), len(kept)]
+        self._emit([*words, *source, *parts, *kept])
 
     def _compute(self, target: int, functor: str, args: Sequence[Operand], kind: Kind) -> None:
         kinds = {"constant": (kind,), "min": (NUMBER,), "max": (NUMBER,)}.get(functor, (NUMBER, UNSIGNED))
@@ -219,6 +291,12 @@ def _needed_after(plan: DeltaPlan) -> list[set[int]]:
             case Compute(target=target, args=args):
                 needed.discard(target)
                 operands = args
+            case Build(target=target, parts=parts, rest=rest):
+                needed.discard(target)
+                operands = parts if rest is None else (*parts, rest)
+            case TakeApart(source=source, parts=parts, rest=bound):
+                needed -= {*parts, bound}
+                operands = (source,)
             case _:
                 raise NotOnWords
         needed |= {operand.number for operand in operands if isinstance(operand, Slot)}

@@ -4,32 +4,37 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from itertools import islice
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from whence.backends.local import cascade, parallel
+from whence.backends.local import cascade, machine, parallel
 from whence.backends.local.arrays import Ids, Lines, distinct, without
-from whence.backends.local.assemble import BUFFER, Assembled, NotOnWords, Scratch, assemble
+from whence.backends.local.assemble import BUFFER, Assembled, NotOnWords, assemble
 from whence.backends.local.batch import UNRANKED, Batch, TracedBatch
+from whence.backends.local.cells import ITEM, NO_ITEM, RECORD
 from whence.backends.local.functors import apply_function, apply_functor, compare
 from whence.backends.local.groups import LocalGroups
+from whence.backends.local.shared import Shared
 from whence.backends.local.table import Table
-from whence.backends.local.words import Dictionary, Words
+from whence.backends.local.words import Words
 from whence.engine.protocol import ADDED, BATCH, EXTERNAL, GONE, HIDDEN, QUEUED, SUSPENDED, Forbid, Spread, Trace
 from whence.lang.calls import FunctionError, checked_call
-from whence.lang.deep import compound
 from whence.lang.functors import solutions_of_range
 from whence.lang.program import Program
-from whence.lang.types import AdtKind, Kind, Tuple, Value, Variant
+from whence.lang.sizes import TooLarge
+from whence.lang.types import FLOAT, NUMBER, UNSIGNED, Kind, ListKind, Tuple, Value
+from whence.limits import RunawayError
 from whence.plan.extract_aggregates import AggregateSpec
 from whence.plan.steps import (
     Build,
     Check,
     Compare,
     Compute,
+    Constant,
     DeltaPlan,
     Generate,
     Join,
@@ -45,6 +50,9 @@ from whence.reference import EvaluationWarning
 PORTION = 1 << 14
 B = TypeVar("B", bound=Batch)
 _NO_IDS: Ids = np.empty(0, dtype=np.int32)
+_NUMBERS = (NUMBER, UNSIGNED, FLOAT)
+# So many pairs a join may make at once.
+PAIRS = 1 << 20
 
 
 class _Cascade(NamedTuple):
@@ -56,15 +64,21 @@ class _Cascade(NamedTuple):
 
 
 class LocalBackend:
-    """Tables in memory for the relations of one program."""
+    """Tables in memory for the relations of one program. `shared` is what it has in common with others."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, shared: Shared | None = None) -> None:
         self.kinds: dict[str, list[Kind]] = {}
         self.tables: dict[str, Table] = {}
-        self.dictionary = Dictionary()
+        self.shared = shared or Shared()
+        self.dictionary = self.shared.dictionary
+        self.dictionary.holders.add(self)
+        self.constants: set[tuple[Kind, int]] = set()  # the words of those in instructions
+        # Rows of an epoch under way, which may have to be taken back.
+        self.pinned: Sequence[Mapping[str, Lines]] = ()
+        # Called now and then, to stop what takes too long.
+        self.on_work: Callable[[], None] = lambda: None
         self.assembled: dict[tuple[int, int], Assembled | None] = {}
         self.cascades: dict[tuple[int, ...], _Cascade | None] = {}
-        self.buffers = (Scratch(), Scratch())
         self.enumerated = 0
         self.warned: set[tuple[str, str]] = set()
         self.extend(program)
@@ -126,6 +140,7 @@ class LocalBackend:
         """Makes room for the relations of another program, beside those that are there."""
         self.program = program
         self.functions = program.functions
+        self.dictionary.learn(program.types)
         for name, relation in program.relations.items():
             self.kinds[name] = [each.kind for each in relation.fields]
             if name not in self.tables:
@@ -141,11 +156,36 @@ class LocalBackend:
         """Instructions name plans and tables by identity."""
         self.assembled.clear()
         self.cascades.clear()
+        self.constants.clear()
+
+    # -- words
+
+    def cells_changed(self) -> None:
+        self._forget_assembled()
+
+    def held_words(self) -> Iterator[tuple[Kind, Words]]:
+        for kind, word in self.constants:
+            yield kind, np.array([word], dtype=np.int64)
+        for name, kinds in self.kinds.items():
+            for pinned in self.pinned:
+                if name in pinned:
+                    yield from ((kind, pinned[name][:, at]) for at, kind in enumerate(kinds) if kind not in _NUMBERS)
+            table = self.tables[name]
+            ids = table.ids()
+            for at, kind in enumerate(kinds):
+                if kind not in _NUMBERS:
+                    yield kind, table.column(ids, at)
+
+    def _constant(self, constant: Constant) -> int:
+        word = self.dictionary.encode(constant.value, constant.kind)
+        if constant.kind not in _NUMBERS:
+            self.constants.add((constant.kind, word))
+        return word
 
     def scratch(self) -> LocalBackend:
         """Empty tables for the same program, in which values are the same words."""
-        other = LocalBackend(self.program)
-        other.dictionary, other.warned = self.dictionary, self.warned
+        other = LocalBackend(self.program, self.shared)
+        other.warned, other.on_work = self.warned, self.on_work
         return other
 
     def rows(self, relation: str, *, having: int = 0, without: int = 0) -> Lines:
@@ -190,8 +230,8 @@ class LocalBackend:
         assembled = self._assembled(plan, 0)
         if assembled is None:
             return self._run_on_values(plan, plan.scan, ids, forbid)
-        if not parallel.is_worthwhile(len(ids)):
-            return self._run_on_words(assembled, ids, forbid)
+        if assembled.makes or not parallel.is_worthwhile(len(ids)):
+            return self._run_on_words(plan, assembled, ids, forbid)
         other = self._assembled(plan, 1)
         assert other is not None
         return self._run_by_halves((assembled, other), ids, forbid)
@@ -219,19 +259,32 @@ class LocalBackend:
             return None
         for assembled, (_, forbid) in zip(found.assembled, plans, strict=True):
             assembled.start(forbid)
-        batches = {name: self.concatenate(listed) for name, listed in lost.items()}
-        work = np.zeros(1, dtype=np.int64)
-        rows, begins, ends = cascade.spread_loss(
-            found.plans,
-            found.tables,
-            self.concatenate(list(batches.values())),
-            np.array([len(batch) for batch in batches.values()], dtype=np.int64),
-            BUFFER,
-            parallel.LARGE,
-            int(is_counted),  # a bool would have the loop compiled once more
-            work,
-        )
-        self.enumerated += int(work[0])
+        batches = [self.concatenate(listed) for listed in lost.values()]
+        counts = [len(batch) for batch in batches]
+        rows: Ids = np.empty((len(batches), 2 * sum(counts) + 1024), dtype=np.int32)
+        for row, batch in zip(rows, batches, strict=True):
+            row[: len(batch)] = batch
+        begins, ends = np.zeros(len(counts), dtype=np.int64), np.array(counts, dtype=np.int64)
+        told = np.zeros(cascade.NUMBER + 1, dtype=np.int64)
+        while True:
+            rows = cascade.spread_loss(
+                found.plans,
+                found.tables,
+                rows,
+                begins,
+                ends,
+                BUFFER,
+                parallel.LARGE,
+                int(is_counted),  # a bool would have the loop compiled once more
+                told,
+            )
+            if told[cascade.STATUS] == machine.DONE:
+                break
+            number = int(told[cascade.NUMBER])
+            with self._sized(plans[number][0]):
+                found.assembled[number].make_room()
+            self.on_work()
+        self.enumerated += int(told[cascade.MET])
         parts = list(zip(lost, rows, begins.tolist(), ends.tolist(), strict=True))
         return Spread(
             {name: row[:begin] for name, row, begin, _ in parts if begin},
@@ -262,13 +315,18 @@ class LocalBackend:
             for heads, batch in self._complete(plan, first, forbid):
                 yield heads, batch.ranks
 
-    def _run_on_words(self, assembled: Assembled, ids: Ids, forbid: Forbid) -> Iterator[tuple[Lines, Ids]]:
+    def _run_on_words(
+        self, plan: DeltaPlan, assembled: Assembled, ids: Ids, forbid: Forbid
+    ) -> Iterator[tuple[Lines, Ids]]:
         assembled.start(forbid)
         while not assembled.is_last:
-            heads, ranks = assembled.next_heads(ids)
+            with self._sized(plan):
+                heads, ranks = assembled.next_heads(ids)
             if count := len(heads):
                 self.enumerated += count
                 yield heads, ranks
+            if not assembled.is_last:
+                self.on_work()
 
     def _run_by_halves(
         self, pair: tuple[Assembled, Assembled], ids: Ids, forbid: Forbid
@@ -282,6 +340,7 @@ class LocalBackend:
             for heads, ranks in parallel.run([partial(assembled.next_heads, part) for assembled, part in parts]):
                 self.enumerated += len(heads)
                 yield heads, ranks
+            self.on_work()
             parts = [(assembled, part) for assembled, part in parts if not assembled.is_last]
 
     def _assembled(self, plan: DeltaPlan, thread: int) -> Assembled | None:
@@ -292,8 +351,9 @@ class LocalBackend:
                 self.assembled[key] = assemble(
                     plan,
                     self.tables,
-                    lambda each: self.dictionary.encode(each.value, each.kind),
-                    self.buffers[thread],
+                    self._constant,
+                    self.dictionary.cells_of,
+                    self.shared.buffers[thread],
                 )
             except NotOnWords:
                 self.assembled[key] = None
@@ -304,8 +364,12 @@ class LocalBackend:
         for at, step in enumerate(plan.steps[done:], done):
             if batch.size == 0:
                 return
-            if isinstance(step, Generate):
-                for portion in self._generate(step, batch):
+            if isinstance(step, Generate | Join):
+                portions = (
+                    self._generate(step, batch) if isinstance(step, Generate) else self._join(step, batch, forbid)
+                )
+                for portion in portions:
+                    self.on_work()
                     yield from self._complete(plan, portion, forbid, at + 1)
                 return
             self._step(plan, step, batch, forbid)
@@ -332,8 +396,6 @@ class LocalBackend:
 
     def _step(self, plan: DeltaPlan, step: Step, batch: Batch, forbid: Forbid) -> None:
         match step:
-            case Join():
-                self._join(step, batch, forbid(step))
             case Check():
                 self._check(step, batch, forbid(step))
             case Compare(op=op, left=left, right=right, kind=kind):
@@ -355,28 +417,44 @@ class LocalBackend:
                     self._warn(plan, result.reason)
                     batch.keep(result.defined)
             case Build():
-                self._build(step, batch)
+                self._build(plan, step, batch)
             case TakeApart():
                 self._take_apart(step, batch)
 
-    def _join(self, step: Join, batch: Batch, forbid: int) -> None:
-        table = self.tables[step.relation]
-        if step.key:
-            index = table.index(tuple(column for column, _ in step.key))
-            picks, matches = index.probe(self._lines([operand for _, operand in step.key], batch), forbid)
-        else:
-            every = table.ids(forbid)
-            picks = np.repeat(np.arange(batch.size, dtype=np.int32), len(every))
-            matches = np.tile(every, batch.size)
+    def _join(self, step: Join, batch: B, forbid: Forbid) -> Iterator[B]:
+        """In portions, since a join may have more pairs than fit into memory."""
+        table, forbidden = self.tables[step.relation], forbid(step)
+        every = None if step.key else table.ids(forbidden)
+        keys = self._lines([operand for _, operand in step.key], batch)
+        index = table.index(tuple(column for column, _ in step.key)) if step.key else None
+        # As many lines at once as can be, if each joins with as many rows as those before did.
+        start, size = 0, batch.size if every is None else max(1, PAIRS // max(1, len(every)))
+        size = min(size, PORTION)
+        while start < batch.size:
+            end = min(start + size, batch.size)
+            if index is not None:
+                picks, matches = index.probe(keys[start:end], forbidden)
+                if len(picks) > PAIRS:
+                    size = max(1, size // 4)
+            else:
+                assert every is not None
+                picks = np.repeat(np.arange(end - start, dtype=np.int32), len(every))
+                matches = np.tile(every, end - start)
+            yield self._joined(step, table, batch, picks + np.int32(start), matches)
+            start = end
+
+    def _joined(self, step: Join, table: Table, batch: B, picks: Ids, matches: Ids) -> B:
         for one, other in step.same:
             equal = table.column(matches, one) == table.column(matches, other)
             picks, matches = picks[equal], matches[equal]
-        batch.keep(picks)
+        portion = batch.copy()
+        portion.keep(picks)
         for column, slot in step.binds:
-            batch.columns[slot] = table.column(matches, column)
-        batch.note_rows(step.position, matches)
+            portion.columns[slot] = table.column(matches, column)
+        portion.note_rows(step.position, matches)
         if step.recursive:
-            batch.ranks = np.maximum(batch.ranks, table.ranks(matches))
+            portion.ranks = np.maximum(portion.ranks, table.ranks(matches))
+        return portion
 
     def _check(self, step: Check, batch: Batch, forbid: int) -> None:
         table = self.tables[step.relation]
@@ -415,42 +493,44 @@ class LocalBackend:
         portion.columns[step.target] = self.dictionary.encode_column(values, step.kind)
         return portion
 
-    def _build(self, step: Build, batch: Batch) -> None:
-        decoded = [
-            self.dictionary.decode_column(self._column(part, batch), kind)
-            for part, kind in zip(step.parts, step.part_kinds, strict=True)
-        ]
-        rows: list[tuple[Value, ...]] = list(zip(*decoded, strict=True)) if decoded else [()] * batch.size
-        values: list[Value]
-        if step.rest is not None:
-            tails = self.dictionary.decode_column(self._column(step.rest, batch), step.kind)
-            values = [compound(row + tail) for row, tail in zip(rows, tails, strict=True)]  # type: ignore[operator]
-        elif step.branch is not None:
-            values = [Variant(step.branch, compound(row)) for row in rows]
-        else:
-            values = list(map(compound, rows))
-        batch.columns[step.target] = self.dictionary.encode_column(values, step.kind)
+    def _build(self, plan: DeltaPlan, step: Build, batch: Batch) -> None:
+        parts = [self._column(part, batch) for part in step.parts]
+        rest = None if step.rest is None else self._column(step.rest, batch)
+        with self._sized(plan):
+            batch.columns[step.target] = self.dictionary.build(step.kind, step.branch, parts, rest, batch.size)
 
     def _take_apart(self, step: TakeApart, batch: Batch) -> None:
-        values = self.dictionary.decode_column(self._column(step.source, batch), step.kind)
-        width = len(step.parts)
-        parts: list[tuple[Value, ...]] = []
-        kept: list[int] = []
-        for at, value in enumerate(values):
-            if isinstance(step.kind, AdtKind):
-                fits = isinstance(value, Variant) and value.branch == step.branch
-                items = value.args if isinstance(value, Variant) else ()
-            else:
-                items = value if isinstance(value, tuple) else ()
-                fits = isinstance(value, tuple) and (len(items) >= width if step.open_ended else len(items) == width)
-            if fits:
-                kept.append(at)
-                parts.append(items)
-        batch.keep(np.array(kept, dtype=np.intp))
-        for at, (slot, kind) in enumerate(zip(step.parts, step.part_kinds, strict=True)):
-            batch.columns[slot] = self.dictionary.encode_column([items[at] for items in parts], kind)
+        cells, source = self.dictionary.cells_of(step.kind), self._column(step.source, batch)
+        if not isinstance(step.kind, ListKind):
+            lines = cells.open(source)
+            tag = RECORD if step.branch is None else cells.branches[step.branch]
+            lines = self._keep_tagged(batch, lines, tag)
+            for at, slot in enumerate(step.parts, 1):
+                batch.columns[slot] = lines[:, at]
+            return
+        for slot in step.parts:
+            lines = self._keep_tagged(batch, cells.open(source), ITEM)
+            batch.columns[slot], source = lines[:, 1], lines[:, 2]
         if step.rest is not None:
-            batch.columns[step.rest] = self.dictionary.encode_column([items[width:] for items in parts], step.kind)
+            batch.columns[step.rest] = source
+        elif not step.open_ended:
+            self._keep_tagged(batch, cells.open(source), NO_ITEM)
+
+    def _keep_tagged(self, batch: Batch, lines: Lines, tag: int) -> Lines:
+        """Keeps the assignments whose value has a constructor; the lines of their values."""
+        fits = lines[:, 0] == tag
+        if not fits.all():
+            batch.keep(fits)
+            lines = lines[fits]
+        return lines
+
+    @contextmanager
+    def _sized(self, plan: DeltaPlan) -> Iterator[None]:
+        """Says which rule it is that makes too large a value."""
+        try:
+            yield
+        except TooLarge as error:
+            raise RunawayError(f"stopped: {self._where(plan)} makes {error}") from None
 
     # -- operands
 

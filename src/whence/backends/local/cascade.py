@@ -8,7 +8,8 @@ import numpy as np
 from numba import carray  # type: ignore[attr-defined]
 
 from whence.backends.local.kernels import change_flags, drop_supports, suspend_rows
-from whence.backends.local.machine import BLOCK, DEPTH, NEXT, RESUME, enumerate_heads
+from whence.backends.local.machine import BLOCK, DEPTH, DONE, IS_FULL, NEXT, RESUME, enumerate_heads
+from whence.backends.local.machine import STATUS as MACHINE_STATUS
 from whence.backends.local.memory import halves_at, kernel, words_at
 from whence.engine.protocol import BATCH, HIDDEN
 
@@ -17,39 +18,40 @@ DRIVER, HEAD, CODE, CODE_SIZE, STATE, STATE_SIZE, BLOCKS, DEPTHS = range(8)
 REGISTERS, KEYS, KEYS_SIZE, PAIRS, HEADS, ARITY, RANKS = range(8, 15)
 
 
-@kernel("lines words ids words int int int words")
-def spread_loss(
-    plans: Any, tables: Any, ids: Any, counts: Any, buffer: int, largest: int, is_counted: int, work: Any
-) -> Any:
-    """Propagates the loss of rows, `counts` of each table, one after the other in `ids`, until no more are lost.
+# What is told of a call: the derivations met so far; then, if it stopped in the middle of a batch, why, which batch it was (of
+# which relation, from where to where in the rows lost) and which plan.
+MET, STATUS, RELATION, BEGIN, END, NUMBER = range(6)
 
-    If derivations are not counted, whatever follows from lost rows in any way is lost. Stops before a batch that is larger than
-    `largest`. Returns the rows lost, a line for each table, and where in it those begin whose consequences are still there, and
-    where they end; `work` is given the number of derivations met.
+
+@kernel("lines words rows words words int int int words")
+def spread_loss(
+    plans: Any, tables: Any, lost: Any, begins: Any, ends: Any, buffer: int, largest: int, is_counted: int, told: Any
+) -> Any:
+    """Propagates the loss of rows until no more are lost.
+
+    `lost` has a line for each table; in it those from `begins` to `ends` still have consequences. If derivations are not counted,
+    whatever follows from lost rows in any way is lost. Stops before a batch that is larger than `largest`, and where a plan stops
+    in the middle: called again, it goes on there. Returns the rows lost.
     """
-    relations = len(tables)
-    room = 2 * len(ids) + 1024
-    lost = np.empty((relations, room), dtype=np.int32)
-    begins, ends = np.zeros(relations, dtype=np.int64), np.zeros(relations, dtype=np.int64)
-    at = 0
-    for relation in range(relations):
-        for _ in range(counts[relation]):
-            lost[relation, ends[relation]] = ids[at]
-            ends[relation] += 1
-            at += 1
-    met = 0
+    relations, room = len(tables), lost.shape[1]
     # Typed, or Numba compiles what they are passed to once more for each.
     none, on, hidden = np.int64(0), np.int64(BATCH), np.int64(HIDDEN)
     while True:
-        relation = 0
-        while relation < relations and begins[relation] == ends[relation]:
-            relation += 1
-        if relation == relations or ends[relation] - begins[relation] > largest:
-            break
-        batch = lost[relation, begins[relation] : ends[relation]].copy()
-        begins[relation] = ends[relation]
-        change_flags(tables[relation], batch, on, none)
-        for number in range(plans.shape[0]):
+        first = 0
+        if told[STATUS] != DONE:
+            relation, first = told[RELATION], told[NUMBER]
+            batch = lost[relation, told[BEGIN] : told[END]].copy()
+        else:
+            relation = np.int64(0)
+            while relation < relations and begins[relation] == ends[relation]:
+                relation += 1
+            if relation == relations or ends[relation] - begins[relation] > largest:
+                break
+            batch = lost[relation, begins[relation] : ends[relation]].copy()
+            told[RELATION], told[BEGIN], told[END] = relation, begins[relation], ends[relation]
+            begins[relation] = ends[relation]
+            change_flags(tables[relation], batch, on, none)
+        for number in range(first, plans.shape[0]):
             plan = plans[number]
             if plan[DRIVER] != relation:
                 continue
@@ -61,10 +63,12 @@ def spread_loss(
             pairs = carray(words_at(plan[PAIRS]), (2, BLOCK))
             heads = carray(words_at(plan[HEADS]), (buffer, plan[ARITY]))
             ranks = carray(halves_at(plan[RANKS]), (buffer,))
-            state[NEXT] = state[DEPTH] = state[RESUME] = 0
+            if told[STATUS] == DONE:
+                state[NEXT] = state[DEPTH] = state[RESUME] = 0
+            told[STATUS] = DONE
             while True:
                 count = enumerate_heads(code, batch, blocks, keys, pairs, state, heads, ranks)
-                met += count
+                told[MET] += count
                 if ends[head] + count > room:
                     room = 2 * (ends[head] + count)
                     larger = np.empty((relations, room), dtype=np.int32)
@@ -76,8 +80,10 @@ def spread_loss(
                 else:
                     more = suspend_rows(tables[head], heads[:count], lost[head, ends[head] :])
                 ends[head] += more
-                if count <= buffer - BLOCK:
+                if state[MACHINE_STATUS] == DONE:
                     break
+                if state[MACHINE_STATUS] != IS_FULL:
+                    told[STATUS], told[NUMBER] = state[MACHINE_STATUS], number
+                    return lost
         change_flags(tables[relation], batch, hidden, on)
-    work[0] = met
-    return lost, begins, ends
+    return lost

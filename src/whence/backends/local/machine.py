@@ -4,8 +4,9 @@ A plan becomes a list of instructions over registers, one for each slot. A regis
 changed rows a block at a time and each instruction goes over the whole block, so that the lines of a block share what it costs
 to read an instruction. A join opens a block for its results, a depth further; when it is full the instructions behind the join
 run, and then the join goes on. Each time the machine comes to the end of the instructions it writes heads. It stops when its
-output is full and can go on from there, since all it knows is in `state` and `blocks`. Nothing is compiled for a program, and
-a round of a recursion costs a few calls.
+output is full and can go on from there, since all it knows is in `state` and `blocks`. It also stops now and then, so that those
+who wait can see whether it takes too long, and where there is no room for a record, branch or list that it makes. Nothing is
+compiled for a program, and a round of a recursion costs a few calls.
 
 Instructions are runs of int64: an operation, its length, its operands. An operand is two words: what
 it is, and which. Tables and indexes are named by the addresses of their handles. In front stands what is done with the
@@ -19,7 +20,9 @@ from typing import Any
 
 import numpy as np
 
+from whence.backends.local.cells import add_cell, has_room, size_at
 from whence.backends.local.hashing import (
+    COLUMNS,
     EMPTY,
     FULL,
     LINES,
@@ -36,12 +39,13 @@ from whence.backends.local.hashing import (
 from whence.backends.local.kernels import FLAGS, RANK
 from whence.backends.local.links import ARENA, BEGIN, LENGTH
 from whence.backends.local.memory import compiled, halves_at, kernel, words_at
+from whence.lang.sizes import LARGEST_STRUCTURE
 
-JOIN, CHECK, COMPARE, COMPUTE, EMIT, EMIT_JOINED = range(1, 7)
+JOIN, CHECK, COMPARE, COMPUTE, EMIT, EMIT_JOINED, BUILD, TAKE_APART = range(1, 9)
 # What an operand is: a register, a constant's word or, in heads right behind a join, a column of the row joined with.
 REGISTER, CONSTANT, COLUMN = range(3)
 # Where the lists of an instruction begin.
-SCAN, JOINED, CHECKED, COMPARED = 5, 10, 8, 5
+SCAN, JOINED, CHECKED, COMPARED, BUILT, TAKEN = 5, 10, 8, 5, 7, 6
 EQUAL, UNEQUAL, LESS, LESS_EQUAL, GREATER, GREATER_EQUAL = range(6)
 ADD, SUBTRACT, MULTIPLY, NEGATE, BIT_AND, BIT_OR, BIT_XOR, BIT_NOT, MINIMUM, MAXIMUM, COPY = range(11)
 _SIGN = -(1 << 63)
@@ -51,9 +55,15 @@ BLOCK = 256
 # `blocks` is: depth, register, line. Behind the registers stand the highest rank that a line uses, and where the rows that it
 # joins with begin and end in the arena of the join's index.
 RANKS, FIRSTS, LASTS = 3, 2, 1
-# What `state` holds: the next changed row, the depth reached, whether to go on after heads, how many
-# joins there are; then, for each open join, the lines of its block and how many are done; then where it is in the code.
-NEXT, DEPTH, RESUME, LEVELS, SIZES = range(5)
+# What `state` holds: the next changed row, the depth reached, where to go on, and if that is in the middle of the code the
+# instruction and the lines of its block; why the machine stopped, how many lines it may still look at before it does, whose
+# room is used up; how many joins there are; then, for each open join, the lines of its block and how many are done; then where
+# it is in the code.
+NEXT, DEPTH, RESUME, AT, SIZE, STATUS, FUEL, WANTS, LEVELS, SIZES = range(10)
+AT_START, AFTER_HEADS, IN_CODE = range(3)
+DONE, IS_FULL, IS_LATE, NEEDS_ROOM, IS_TOO_LARGE = range(5)
+# Some hundredths of a second.
+PATIENCE = 1 << 21
 
 
 @compiled
@@ -165,7 +175,10 @@ def open_join(code: Any, at: int, blocks: Any, depth: int, size: int, keys: Any)
 
 @compiled
 def match_join(code: Any, at: int, blocks: Any, depth: int, state: Any, pairs: Any) -> int:
-    """The next pairs of a line and a row that join, as many as a block holds. Returns their number, 0 when there are no more."""
+    """The next pairs of a line and a row that join, as many as a block holds.
+
+    Returns their number, which is 0 when there are no more or it takes too long to find one.
+    """
     table, index = words_at(code[at + 2]), words_at(code[at + 3])
     lines, width, step = halves_at(table[LINES]), table[WIDTH], table[STEP]
     arena, forbid, same = halves_at(index[ARENA]), code[at + 4], code[at + 8]
@@ -173,7 +186,7 @@ def match_join(code: Any, at: int, blocks: Any, depth: int, state: Any, pairs: A
     first, last = blocks[depth, blocks.shape[1] - FIRSTS], blocks[depth, blocks.shape[1] - LASTS]
     picks, rows = pairs[0], pairs[1]
     size, line, end = state[SIZES + 2 * depth], state[SIZES + 2 * depth + 1], 0
-    while end == 0 and line < size:
+    while end == 0 and line < size and state[FUEL] > 0:
         while end < BLOCK and line < size:
             begin = first[line]
             stop = min(last[line], begin + BLOCK - end)
@@ -184,6 +197,7 @@ def match_join(code: Any, at: int, blocks: Any, depth: int, state: Any, pairs: A
             first[line] = stop
             if stop == last[line]:
                 line += 1
+        state[FUEL] -= end + 1
         if forbid or same:
             found, end = end, 0
             for pair in range(found):
@@ -299,6 +313,55 @@ def compute_block(code: Any, at: int, blocks: Any, depth: int, size: int, keys: 
 
 
 @compiled
+def build_block(code: Any, at: int, blocks: Any, depth: int, size: int, keys: Any, pairs: Any) -> int:
+    """A record, branch or list for each line. Nothing has been done if it returns that there is no room."""
+    cells, count = words_at(code[at + 3]), code[at + 6]
+    if not has_room(cells, size):
+        return NEEDS_ROOM
+    columns = cells[COLUMNS]
+    for line in range(size * columns):
+        keys[line] = 0
+    for line in range(size):
+        keys[line * columns] = code[at + 4]
+    for part in range(count):
+        operand = at + BUILT + 2 * part
+        word = code[operand + 1]
+        for line in range(size):
+            keys[line * columns + part + 1] = word if code[operand] == CONSTANT else blocks[depth, word, line]
+    words = halves_at(keys.ctypes.data)
+    hash_block(cells, words, 0, size, pairs[1])
+    sized = at + BUILT + 2 * count
+    for line in range(size):
+        row = find_line(cells, words, 2 * columns * line, pairs[1, line])
+        if row < 0:
+            parts = code[at + 5]
+            for part in range(count):
+                if code[sized + part]:
+                    parts += size_at(words_at(code[sized + part]), keys[line * columns + part + 1])
+            if parts > LARGEST_STRUCTURE:
+                return IS_TOO_LARGE
+            row = add_cell(cells, words, 2 * columns * line, pairs[1, line], parts)
+        # Where a value is made out of one in the same register, that has been read.
+        blocks[depth, code[at + 2], line] = row
+    return DONE
+
+
+@compiled
+def take_apart_block(code: Any, at: int, blocks: Any, depth: int, size: int, keys: Any, pairs: Any) -> int:
+    """Keeps the lines whose value has a constructor, with its parts."""
+    cells, count = words_at(code[at + 2]), code[at + 4]
+    lines, width = halves_at(cells[LINES]), cells[WIDTH]
+    load_operands(code, at + TAKEN, 1, blocks, depth, size, keys)
+    for line in range(size):
+        pairs[0, line] = word_at(lines, keys[line] * width, 0, 2) == code[at + 3]
+    for part in range(count):
+        register = code[at + TAKEN + 2 + part]
+        for line in range(size):
+            blocks[depth, register, line] = word_at(lines, keys[line] * width, part + 1, 2)
+    return keep_lines(code, at + TAKEN + 2 + count, code[at + 5], blocks, depth, pairs[0], size)
+
+
+@compiled
 def emit_block(
     code: Any, at: int, blocks: Any, depth: int, size: int, heads: Any, head_ranks: Any, written: int
 ) -> None:
@@ -319,10 +382,13 @@ def emit_block(
 def enumerate_heads(
     code: Any, ids: Any, blocks: Any, keys: Any, pairs: Any, state: Any, heads: Any, head_ranks: Any
 ) -> int:
-    """Writes heads until there are no more or there is no room for a block of them; returns their number."""
+    """Writes heads until there are no more, or until `state` says why it stopped; returns their number."""
     written: Any = np.int64(0)  # typed, or Numba compiles what it is passed to twice
-    depth, at, size = state[DEPTH], 0, 0
-    going_back = state[RESUME] == 1
+    depth, at, size = state[DEPTH], state[AT], state[SIZE]
+    going_back = state[RESUME] == AFTER_HEADS
+    if state[RESUME] != IN_CODE:
+        size = 0
+    state[STATUS], state[FUEL] = DONE, PATIENCE
     while True:
         if going_back:
             # Back to the last join that has more.
@@ -330,13 +396,16 @@ def enumerate_heads(
             while depth > 0:
                 at = state[SIZES + 2 * state[LEVELS] + depth - 1]
                 found = match_join(code, at, blocks, depth - 1, state, pairs)
+                if state[FUEL] <= 0 and found == 0:
+                    state[DEPTH], state[RESUME], state[STATUS] = depth, AFTER_HEADS, IS_LATE
+                    return written
                 if found == 0:
                     depth -= 1
                 elif code[at + code[at + 1]] == EMIT_JOINED:
                     emit_joined(code, at, blocks, depth - 1, pairs, found, heads, head_ranks, written)
                     written += found
                     if written + BLOCK > heads.shape[0]:
-                        state[DEPTH], state[RESUME] = depth, 1
+                        state[DEPTH], state[RESUME], state[STATUS] = depth, AFTER_HEADS, IS_FULL
                         return written
                 else:
                     gather_join(code, at, blocks, depth - 1, pairs, found)
@@ -346,8 +415,12 @@ def enumerate_heads(
         if size == 0:
             if state[NEXT] >= len(ids):
                 return written
+            if state[FUEL] <= 0:
+                state[DEPTH], state[RESUME], state[STATUS] = 0, AFTER_HEADS, IS_LATE
+                return written
             size = load_block(code, ids, state[NEXT], blocks)
             state[NEXT] += BLOCK
+            state[FUEL] -= BLOCK
             depth, at = 0, SCAN + 2 * (code[2] + code[3] + code[4])
             if size == 0:
                 continue
@@ -364,15 +437,23 @@ def enumerate_heads(
             written += size
             going_back = True
             if written + BLOCK > heads.shape[0]:
-                state[DEPTH], state[RESUME] = depth, 1
+                state[DEPTH], state[RESUME], state[STATUS] = depth, AFTER_HEADS, IS_FULL
                 return written
             continue
         if op == CHECK:
             size = check_block(code, at, blocks, depth, size, keys, pairs)
         elif op == COMPARE:
             size = compare_block(code, at, blocks, depth, size, keys, pairs)
-        else:
+        elif op == COMPUTE:
             compute_block(code, at, blocks, depth, size, keys)
+        elif op == BUILD:
+            status = build_block(code, at, blocks, depth, size, keys, pairs)
+            if status != DONE:
+                state[DEPTH], state[RESUME], state[STATUS] = depth, IN_CODE, status
+                state[AT], state[SIZE], state[WANTS] = at, size, code[at + 3]
+                return written
+        else:
+            size = take_apart_block(code, at, blocks, depth, size, keys, pairs)
         if size == 0:
             going_back = True
         at += code[at + 1]

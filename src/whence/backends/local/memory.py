@@ -19,6 +19,7 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from whence.engine import protocol
+from whence.lang import sizes
 
 # The loops that Python calls, with the types it calls them with; see `compiling`.
 KERNELS: dict[str, tuple[Any, str]] = {}
@@ -42,9 +43,9 @@ def _digest() -> str:
     a function changed that it takes from another file."""
     sources = [
         Path(__file__).with_stem(name)
-        for name in ("best", "cascade", "hashing", "kernels", "links", "machine", "memory")
+        for name in ("best", "cascade", "cells", "hashing", "kernels", "links", "machine", "memory")
     ]
-    joined = b"".join(path.read_bytes() for path in (*sources, Path(protocol.__file__)))
+    joined = b"".join(path.read_bytes() for path in (*sources, Path(protocol.__file__), Path(sizes.__file__)))
     return hashlib.sha256(joined).hexdigest()[:12]
 
 
@@ -75,6 +76,7 @@ _TYPES = {
     "ids": "int32[::1],",
     "words": "int64[::1],",
     "lines": "int64[:,::1],",
+    "rows": "int32[:,::1],",
     "blocks": "int64[:,:,::1],",
 }
 

@@ -1,35 +1,114 @@
 """Values as 64-bit words and back.
 
-Numbers are themselves, unsigned numbers and floats their bits; symbols, records, branches and lists are numbered as they are
-first seen, each value once, so that equal words are equal values.
+Numbers are themselves, unsigned numbers and floats their bits; symbols are numbered as they are first seen, and records, branches
+and lists are cells (see `cells`), each value once, so that equal words are equal values.
+
+Words that no row holds any more are given up and used again, when there are more of them than of those that rows hold: what
+comes and goes for months takes no more memory than what is there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple, Protocol
+from weakref import WeakSet
 
 import numpy as np
 from numpy.typing import NDArray
 
-from whence.backends.local.arrays import Lines
-from whence.lang.types import FLOAT, NUMBER, UNSIGNED, Kind, Tuple, Value
+from whence.backends.local.arrays import Ids, Lines
+from whence.backends.local.cells import A_CELL, A_SYMBOL, ITEM, NIL, NO_ITEM, RECORD, SATURATED, Cells, mark_cells
+from whence.backends.local.memory import address_of
+from whence.lang.deep import compound
+from whence.lang.fit import fits
+from whence.lang.types import (
+    FLOAT,
+    NUMBER,
+    SYMBOL,
+    UNSIGNED,
+    AdtKind,
+    Kind,
+    ListKind,
+    Primitive,
+    Tuple,
+    Types,
+    Value,
+    Variant,
+)
 
 Words = NDArray[np.int64]
 
+# Looking which words rows hold takes a look at every row: so many words must have come since, and this share of the rows.
+FEWEST, SHARE = 1 << 12, 8
+# What Python keeps for a symbol besides its text: a place in a list, an entry of a hash table, a number.
+_BYTES_OF_SYMBOL = 180
+
+
+class Holder(Protocol):
+    """Who holds words."""
+
+    def held_words(self) -> Iterable[tuple[Kind, Words]]:
+        """All of them, by kind, in any order and more than once."""
+        ...
+
+    def cells_changed(self) -> None:
+        """Told when cells have become wider."""
+        ...
+
+
+class _Opened(NamedTuple):
+    """Values of one kind on their way to words or back. For lists `lines` are the items, and `lengths` says how many of each."""
+
+    kind: Kind
+    words: Words
+    lines: Lines
+    lengths: Words
+
 
 class Dictionary:
-    """The values that are numbered."""
+    """The values that are numbered, for all who share it. Sessions that share one take turns: an epoch at a time."""
 
-    def __init__(self) -> None:
-        self.values: list[Value] = []
-        self.numbers: dict[Value, int] = {}
+    def __init__(self, types: Types | None = None) -> None:
+        self.types = types or Types()
+        self.values: list[str | None] = []  # None where a number is free
+        self.numbers: dict[str, int] = {}
+        self.free: list[int] = []
+        self.cells: dict[Kind, Cells] = {}
+        self.holders: WeakSet[Holder] = WeakSet()
+        self._limit = FEWEST
 
-    def number(self, value: Value) -> int:
-        number = self.numbers.get(value)
+    def learn(self, types: Types) -> None:
+        """The types of the programs whose values are encoded; a later program may add to them."""
+        if types == self.types:
+            return
+        self.types = types
+        wider = [cells for cells in self.cells.values() if cells.learn(types)]
+        if wider:
+            for each in self.holders:
+                each.cells_changed()
+
+    def number(self, text: str) -> int:
+        number = self.numbers.get(text)
         if number is None:
-            number = self.numbers[value] = len(self.values)
-            self.values.append(value)
+            if self.free:
+                number = self.free.pop()
+                self.values[number] = text
+            else:
+                number = len(self.values)
+                self.values.append(text)
+            self.numbers[text] = number
         return number
+
+    def cells_of(self, kind: Kind) -> Cells:
+        found = self.cells.get(kind)
+        if found is None:
+            found = self.cells[kind] = Cells(kind)
+            found.learn(self.types)
+        return found
+
+    def bound(self, kind: Kind) -> int:
+        """All words of a kind that is not of numbers are below this."""
+        return len(self.values) if kind == SYMBOL else self.cells_of(kind).used
 
     # -- one value
 
@@ -40,30 +119,27 @@ class Dictionary:
             return value - (1 << 64) if value >> 63 else value  # type: ignore[operator,return-value]
         if kind == FLOAT:
             return int(np.float64(value + 0.0).view(np.int64))  # type: ignore[operator]
-        return self.number(value)
+        if kind == SYMBOL:
+            return self.number(value)  # type: ignore[arg-type]
+        return int(self.encode_column([value], kind)[0])
 
     def find(self, value: object, kind: Kind) -> int | None:
         """The word of a value that may be of any kind; None if no row can hold it."""
-        if kind in (NUMBER, UNSIGNED):
-            low, high = (-1 << 63, 1 << 63) if kind == NUMBER else (0, 1 << 64)
-            return self.encode(value, kind) if isinstance(value, int) and low <= value < high else None
-        if kind == FLOAT:
-            return self.encode(float(value), kind) if isinstance(value, int | float) else None
-        try:
-            return self.numbers.get(value)  # type: ignore[call-overload,no-any-return]
-        except TypeError:  # values have a hash
+        if not fits(value, kind, self.types):
             return None
+        if kind in _NUMBERS:
+            return self.encode(value, kind)  # type: ignore[arg-type]
+        if kind == SYMBOL:
+            return self.numbers.get(value)  # type: ignore[call-overload,no-any-return]
+        word = int(self._encode_structures([value], kind, is_new=False)[0])  # type: ignore[list-item]
+        return None if word < 0 else word
 
     # -- columns
 
     def encode_column(self, values: Sequence[Value], kind: Kind) -> Words:
-        if kind == NUMBER:
-            return np.array(values, dtype=np.int64)
-        if kind == UNSIGNED:
-            return np.array(values, dtype=np.uint64).view(np.int64)
-        if kind == FLOAT:
-            return (np.array(values, dtype=np.float64) + 0.0).view(np.int64)  # -0.0 is 0.0
-        return np.array([self.number(value) for value in values], dtype=np.int64)
+        if isinstance(kind, Primitive):
+            return self._encode_primitives(values, kind, is_new=True)
+        return self._encode_structures(values, kind, is_new=True)
 
     def decode_column(self, words: Words, kind: Kind) -> list[Value]:
         if kind == NUMBER:
@@ -72,8 +148,10 @@ class Dictionary:
             return np.ascontiguousarray(words).view(np.uint64).tolist()  # type: ignore[no-any-return]
         if kind == FLOAT:
             return np.ascontiguousarray(words).view(np.float64).tolist()  # type: ignore[no-any-return]
-        values = self.values
-        return [values[number] for number in words.tolist()]
+        if kind == SYMBOL:
+            values = self.values
+            return [values[number] for number in words.tolist()]
+        return self._decode_structures(words, kind)
 
     def encode_rows(self, rows: Iterable[Tuple], kinds: Sequence[Kind]) -> Lines:
         listed = list(rows)
@@ -87,3 +165,248 @@ class Dictionary:
             return [()] * len(lines)
         columns = [self.decode_column(lines[:, at], kind) for at, kind in enumerate(kinds)]
         return list(zip(*columns, strict=True))
+
+    # -- records, branches and lists, from the outside in and back: values may be nested deeper than Python can recurse
+
+    def _encode_primitives(self, values: Sequence[Value], kind: Kind, *, is_new: bool) -> Words:
+        if kind == NUMBER:
+            return np.array(values, dtype=np.int64)
+        if kind == UNSIGNED:
+            return np.array(values, dtype=np.uint64).view(np.int64)
+        if kind == FLOAT:
+            return (np.array(values, dtype=np.float64) + 0.0).view(np.int64)  # -0.0 is 0.0
+        if is_new:
+            return np.array([self.number(value) for value in values], dtype=np.int64)  # type: ignore[arg-type]
+        return np.array([self.numbers.get(value, -1) for value in values], dtype=np.int64)  # type: ignore[arg-type]
+
+    def _encode_structures(self, values: Sequence[Value], kind: Kind, *, is_new: bool) -> Words:
+        level: dict[Kind, list[Value]] = {kind: list(values)}
+        levels: list[list[_Part]] = []
+        while level:
+            below: dict[Kind, list[Value]] = {}
+            levels.append([_Part(each, found, self.cells_of(each), below) for each, found in level.items()])
+            level = below
+        words: dict[Kind, Words] = {}
+        for parts in reversed(levels):
+            words = {each.kind: each.intern(self, words, is_new=is_new) for each in parts}
+        return words[kind]
+
+    def _decode_structures(self, words: Words, kind: Kind) -> list[Value]:
+        level: dict[Kind, list[Words]] = {kind: [words]}
+        levels: list[list[_Opened]] = []
+        while level:
+            opened = [self._open(each, np.unique(np.concatenate(found))) for each, found in level.items()]
+            levels.append(opened)
+            level = {}
+            for each in opened:
+                for inner, column in self._inside(each):
+                    if len(column):
+                        level.setdefault(inner, []).append(column)
+        known: dict[Kind, dict[int, Value]] = {}
+        for opened in reversed(levels):
+            for each in opened:
+                known.setdefault(each.kind, {}).update(self._closed(each, known))
+        values = known.get(kind, {})
+        return [values[word] for word in words.tolist()]
+
+    def _open(self, kind: Kind, words: Words) -> _Opened:
+        cells = self.cells_of(kind)
+        if isinstance(kind, ListKind):
+            items, lengths = cells.open_lists(words)
+            return _Opened(kind, words, items.reshape(-1, 1), lengths)
+        return _Opened(kind, words, cells.open(words), words)
+
+    def _inside(self, opened: _Opened) -> Iterable[tuple[Kind, Words]]:
+        """The columns of parts that are structures themselves."""
+        if isinstance(opened.kind, ListKind):
+            if not isinstance(opened.kind.element, Primitive):
+                yield opened.kind.element, opened.lines[:, 0]
+            return
+        for tag, kinds in enumerate(self.cells_of(opened.kind).parts):
+            if not all(isinstance(each, Primitive) for each in kinds):
+                own = opened.lines[opened.lines[:, 0] == tag]
+                for at, each in enumerate(kinds, 1):
+                    if not isinstance(each, Primitive):
+                        yield each, own[:, at]
+
+    def _closed(self, opened: _Opened, known: dict[Kind, dict[int, Value]]) -> Iterable[tuple[int, Value]]:
+        """The values of opened cells, by word, given those of their parts."""
+
+        def column(words: Words, kind: Kind) -> list[Value]:
+            if isinstance(kind, Primitive):
+                return self.decode_column(words, kind)
+            values = known[kind] if len(words) else {}
+            return [values[word] for word in words.tolist()]
+
+        if isinstance(opened.kind, ListKind):
+            items = column(opened.lines[:, 0], opened.kind.element)
+            ends = np.cumsum(opened.lengths).tolist()
+            for word, end, length in zip(opened.words.tolist(), ends, opened.lengths.tolist(), strict=True):
+                yield word, compound(items[end - length : end])
+            return
+        cells = self.cells_of(opened.kind)
+        for tag, kinds in enumerate(cells.parts):
+            chosen = opened.lines[:, 0] == tag
+            words = opened.words[chosen].tolist()
+            columns = [column(opened.lines[chosen, at], kind) for at, kind in enumerate(kinds, 1)]
+            rows: list[Tuple] = list(zip(*columns, strict=True)) if columns else [()] * len(words)
+            for word, row in zip(words, rows, strict=True):
+                if isinstance(opened.kind, AdtKind):
+                    yield word, Variant(cells.names[tag], compound(row))
+                else:
+                    yield word, None if tag == NIL else compound(row)
+
+    # -- making and opening cells by columns of words
+
+    def build(self, kind: Kind, branch: str | None, parts: Sequence[Words], rest: Words | None, size: int) -> Words:
+        """Records, branches or lists of columns of parts. Raises `TooLarge`."""
+        cells = self.cells_of(kind)
+        if isinstance(kind, ListKind):
+            made = np.full(size, self.empty_list(kind), dtype=np.int64) if rest is None else rest
+            for part in reversed(parts):
+                made = cells.make(ITEM, (part, made), self.cells)
+            return made
+        tag = cells.branches[branch] if branch is not None else RECORD
+        made = cells.make(tag, parts, self.cells)
+        return made if parts else np.repeat(made, size)
+
+    def empty_list(self, kind: Kind) -> int:
+        return int(self.cells_of(kind).make(NO_ITEM, (), self.cells)[0])
+
+    # -- forgetting
+
+    @property
+    def is_outgrown(self) -> bool:
+        """Whether so much has come since words were last reclaimed that it is worth a look."""
+        return len(self) > self._limit
+
+    def __len__(self) -> int:
+        return len(self.numbers) + sum(map(len, self.cells.values()))
+
+    def reclaim(self) -> None:
+        """Gives up what no holder holds. To be called between epochs."""
+        marker, held = _Marker(self), 0
+        for holder in self.holders:
+            for kind, words in holder.held_words():
+                held += len(words)
+                marker.mark(kind, words)
+        for kind, cells in self.cells.items():
+            cells.keep(marker.marks[kind])
+        for number in np.flatnonzero(marker.symbols == 0).tolist():
+            text = self.values[number]
+            if text is not None:
+                del self.numbers[text]
+                self.values[number] = None
+                self.free.append(number)
+        self._limit = len(self) + max(len(self), held // SHARE, FEWEST)
+
+    @property
+    def nbytes(self) -> int:
+        """About what it takes: of symbols, the texts and what Python keeps with each."""
+        symbols = len(self.values) * _BYTES_OF_SYMBOL + sum(map(len, self.numbers))
+        return symbols + sum(cells.nbytes for cells in self.cells.values())
+
+
+_NUMBERS = (NUMBER, UNSIGNED, FLOAT)
+
+
+class _Marker:
+    """Which symbols and cells are held, by somebody or inside others."""
+
+    def __init__(self, dictionary: Dictionary) -> None:
+        self.symbols = np.zeros(len(dictionary.values), dtype=np.int64)
+        self.marks: dict[Kind, Ids] = {
+            kind: np.zeros(cells.used, dtype=np.int32) for kind, cells in dictionary.cells.items()
+        }
+        self.numbers = {kind: number for number, kind in enumerate(self.marks)}
+        listed = [(cells, parts) for cells in dictionary.cells.values() for parts in cells.parts]
+        self.parts = np.zeros((len(listed), 1 + max((len(parts) for _, parts in listed), default=0)), dtype=np.int64)
+        for at, (_, parts) in enumerate(listed):
+            for column, kind in enumerate(parts, 1):
+                if kind == SYMBOL:
+                    self.parts[at, column] = A_SYMBOL
+                elif kind in self.numbers:  # of other kinds there are no cells
+                    self.parts[at, column] = A_CELL + self.numbers[kind]
+        begins = np.cumsum([0, *(len(cells.parts) for cells in dictionary.cells.values())]).tolist()
+        self.kinds = np.array(
+            [
+                (cells.address, address_of(marks), begin)
+                for cells, marks, begin in zip(dictionary.cells.values(), self.marks.values(), begins[:-1], strict=True)
+            ],
+            dtype=np.int64,
+        ).reshape(-1, 3)
+
+    def mark(self, kind: Kind, words: Words) -> None:
+        if kind == SYMBOL:
+            self.symbols[words] = 1
+        elif len(words):
+            mark_cells(np.ascontiguousarray(words), self.numbers[kind], self.kinds, self.parts, self.symbols)
+
+
+class _Part:
+    """Values of one kind at one depth; what is inside them goes to the lists of `below`."""
+
+    def __init__(self, kind: Kind, values: list[Value], cells: Cells, below: dict[Kind, list[Value]]) -> None:
+        self.kind, self.cells, self.count = kind, cells, len(values)
+        self.groups: list[tuple[int, NDArray[np.intp], list[tuple[Kind, list[Value], int]]]] = []
+        self.lengths: Words = np.empty(0, dtype=np.int64)
+        if isinstance(kind, ListKind):
+            self.lengths = np.array([len(value) for value in values], dtype=np.int64)  # type: ignore[arg-type]
+            items = [item for value in values for item in value]  # type: ignore[union-attr]
+            self.items = self._column(items, kind.element, below)
+            return
+        tagged: dict[int, tuple[list[int], list[Tuple]]] = {}
+        for at, value in enumerate(values):
+            if isinstance(value, Variant):
+                tag, parts = cells.branches[value.branch], value.args
+            else:
+                tag, parts = (NIL, ()) if value is None else (RECORD, value)  # type: ignore[assignment]
+            places, rows = tagged.setdefault(tag, ([], []))
+            places.append(at)
+            rows.append(parts)
+        for tag, (places, rows) in tagged.items():
+            columns = [self._column([row[at] for row in rows], each, below) for at, each in enumerate(cells.parts[tag])]
+            self.groups.append((tag, np.array(places, dtype=np.intp), columns))
+
+    def _column(self, values: list[Value], kind: Kind, below: dict[Kind, list[Value]]) -> tuple[Kind, list[Value], int]:
+        """A column of parts: where in the lists below it begins, if it goes there."""
+        if isinstance(kind, Primitive):
+            return kind, values, 0
+        listed = below.setdefault(kind, [])
+        begin = len(listed)
+        listed += values
+        return kind, values, begin
+
+    def intern(self, dictionary: Dictionary, below: dict[Kind, Words], *, is_new: bool) -> Words:
+        if isinstance(self.kind, ListKind):
+            sizes = np.zeros(len(self.items[1]), dtype=np.int64)
+            items = self._words(self.items, dictionary, below, sizes, is_new=is_new)
+            return self.cells.intern_lists(items, sizes.astype(np.int32), self.lengths, is_new=is_new)
+        words = np.empty(self.count, dtype=np.int64)
+        for tag, places, columns in self.groups:
+            lines: Lines = np.zeros((len(places), self.cells.columns), dtype=np.int64)
+            sizes = np.full(len(places), self.cells.base_size(tag), dtype=np.int64)
+            lines[:, 0] = tag
+            for at, column in enumerate(columns, 1):
+                lines[:, at] = self._words(column, dictionary, below, sizes, is_new=is_new)
+            halved = np.minimum(sizes, SATURATED).astype(np.int32)
+            words[places] = self.cells.intern(lines, halved, is_new=is_new)
+        return words
+
+    def _words(
+        self,
+        column: tuple[Kind, list[Value], int],
+        dictionary: Dictionary,
+        below: dict[Kind, Words],
+        sizes: Words,
+        *,
+        is_new: bool,
+    ) -> Words:
+        """The words of a column of parts, whose sizes are added up."""
+        kind, values, begin = column
+        if isinstance(kind, Primitive):
+            return dictionary._encode_primitives(values, kind, is_new=is_new)  # noqa: SLF001 - one thing in two classes
+        words = below[kind][begin : begin + len(values)]
+        if is_new:
+            sizes += dictionary.cells_of(kind).sizes(words)
+        return words

@@ -66,8 +66,7 @@ class Texts:
     """The symbols of a dictionary as an Arrow array, from which columns of symbols are taken."""
 
     def __init__(self, dictionary: Dictionary) -> None:
-        values = dictionary.values
-        self.array = pa.array([each if isinstance(each, str) else None for each in values], pa.string())
+        self.array = pa.array(dictionary.values, pa.string())
 
     def take(self, words: Words) -> pa.Array:
         return self.array.take(pa.array(words))

@@ -11,6 +11,7 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from functools import reduce
 from pathlib import Path
 from threading import Event, RLock, Thread
@@ -98,6 +99,7 @@ class PartedKeeper:
         self._warned: set[str] = set()
         self._stats: Work = {"rounds": 0, "derivations": 0, "suspended": 0, "rederived": 0, "seconds": {}}
         self._bytes = Counter[str]()
+        self._values = self._value_bytes = 0
         self.epoch = 0
         self.source: Position = {}
         self.sizes: Counter[str] = Counter(dict.fromkeys(self.outputs, 0))
@@ -117,6 +119,7 @@ class PartedKeeper:
         if store.is_new:
             self._begin(facts)
         else:
+            store.refuse_lost_epochs()
             snapshot, last = store.manifest.snapshots[-1], store.last_commit()
             self.epoch, self.source = store.last_epoch, snapshot.source
             if last is not None:
@@ -227,11 +230,19 @@ class PartedKeeper:
 
     def stats(self) -> SessionStats:
         """What has been done since the keeper began, in all parts, and what their tables take."""
-        return {**self._stats, "epochs": self.epoch, "bytes": dict(self._bytes)}
+        return {
+            **self._stats,
+            "epochs": self.epoch,
+            "bytes": dict(self._bytes),
+            "values": self._values,
+            "value_bytes": self._value_bytes,
+        }
 
     def close(self, *, delivered: bool = True) -> None:
-        """After the last epoch. Sinks that have all of it need not be given the end of it again."""
-        with self.lock:
+        """After the last epoch. Sinks that have all of it need not be given the end of it again; all of them are closed."""
+        with self.lock, ExitStack() as last:
+            for sink in self._sinks:
+                last.callback(sink.close)
             self._closing.set()
             if delivered:
                 self._publish()
@@ -273,6 +284,7 @@ class PartedKeeper:
         for each in found:
             sizes.update(each.table_bytes)
         self._bytes = sizes
+        self._values, self._value_bytes = sum(each.values for each in found), sum(each.value_bytes for each in found)
         return found
 
     def _keep_awake(self, nap: float) -> None:

@@ -21,21 +21,20 @@ from functools import lru_cache
 from math import ceil
 from pathlib import Path
 
-import pyarrow.parquet as pq
 from pyspark import cloudpickle
 
+from whence.engine.windows import Windows
 from whence.io import FactError
 from whence.io.changes import Changes
-from whence.io.updates import reported_writing
 from whence.lang.calls import FunctionError
 from whence.lang.types import Tuple
 from whence.limits import Limits, RunawayError
 from whence.pipeline.base import Base
-from whence.pipeline.files import StateError
-from whence.pipeline.folder import StateWarning
+from whence.pipeline.files import StateError, StateWarning
 from whence.pipeline.log import Entry, decode_entries
 from whence.pipeline.manifest import Manifest
 from whence.pipeline.parts.store import PartedStore
+from whence.pipeline.publish import write_tables
 from whence.pipeline.snapshots import Snapshot, as_table, file_name
 from whence.plan.partition import Partitioning
 from whence.reference import EvaluationWarning
@@ -97,6 +96,8 @@ class Done:
     epochs: Sequence[EpochWork] = ()
     snapshot: Snapshot | None = None
     table_bytes: Mapping[str, int] = field(default_factory=dict)
+    values: int = 0
+    value_bytes: int = 0
     warnings: Sequence[tuple[type[Warning], str]] = ()
     failed: int = 0
     error: Exception | None = None
@@ -242,17 +243,20 @@ class _Task:
 
     def _publish(self, held: _Held) -> Done:
         program = self.job.how.program
-        for name in self.job.shown(self.part):
-            folder = self.order.folder / "views" / f"{self.order.epoch:012d}" / file_name(name)
-            table = as_table(held.session.relation(name), program.relations[name], program.types)
-            with reported_writing(folder):
-                folder.mkdir(exist_ok=True)
-                pq.write_table(table, folder / f"part-{self.part}.parquet")
+        tables = {
+            f"{file_name(name)}/part-{self.part}.parquet": as_table(
+                held.session.relation(name), program.relations[name], program.types
+            )
+            for name in self.job.shown(self.part)
+        }
+        folder = self.order.folder / "views" / f"{self.order.epoch:012d}"
+        write_tables(folder, tables, part=f"-{self.part}")
         return self._keep(held, Done(self.part))
 
     def _keep(self, held: _Held, done: Done) -> Done:
         self.held[self.part] = held
-        return replace(done, table_bytes=held.session.stats()["bytes"])
+        stats = held.session.stats()
+        return replace(done, table_bytes=stats["bytes"], values=stats["values"], value_bytes=stats["value_bytes"])
 
     def _current(self, held: _Held | None) -> _Held:
         """The session after the last committed epoch."""
@@ -265,8 +269,7 @@ class _Task:
                 held.session.apply(entry.updates, now=entry.now)
             return _Held(held.session, self.order.epoch, segment)
         base = store.base_of(self.part)
-        session = self._session(base.rows)
-        session.windows = base.windows
+        session = self._session(base.rows, base.windows)
         return _Held(session, self.order.epoch, segment)
 
     def _has_happened(self, held: _Held, store: PartedStore) -> bool:
@@ -276,10 +279,17 @@ class _Task:
             for each in store.commits(store.oldest_epoch)
         )
 
-    def _session(self, facts: Mapping[str, Iterable[Tuple]]) -> Session:
+    def _session(self, facts: Mapping[str, Iterable[Tuple]], windows: Windows | None = None) -> Session:
         program = self.job.how.program_of(self.part, self.order.parts)
         wanted = {*self.job.shown(self.part), *program.base_relations}
-        return Session(program, facts=facts, wanted=wanted, strategy=self.job.strategy, limits=self.job.limits)
+        return Session(
+            program,
+            facts=facts,
+            windows=windows,
+            wanted=wanted,
+            strategy=self.job.strategy,
+            limits=self.job.limits,
+        )
 
     @property
     def _store(self) -> PartedStore:

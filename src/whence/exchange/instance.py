@@ -1,0 +1,282 @@
+"""Everything that peers have published, translated: the instance of a whole confederation, kept current.
+
+It is a function of the confederation and of what was published, and of nothing else: whoever has read the same entries has the
+same rows. A peer's own tables are the part of it that bears the peer's name.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import NamedTuple, Protocol
+
+from whence.exchange.compile import (
+    LOCAL,
+    LOST,
+    MARKS,
+    REJECTED,
+    TRUSTED,
+    WITHDRAWN,
+    Compiled,
+    compile_confederation,
+    skolem_name,
+    table_of,
+)
+from whence.exchange.model import Confederation, SchemaMapping
+from whence.exchange.propagate import PropagateDelete
+from whence.exchange.rows import NotInvented, Rows, unwrap
+from whence.io.changes import Changes, Update
+from whence.lang import tree
+from whence.lang.load import Functions
+from whence.lang.types import Tuple, Value, Variant
+from whence.session import Session
+
+STRATEGIES = ("support", "propagate-delete", "dred", "recompute")
+PARTS = (LOCAL, REJECTED, LOST)
+
+
+class Edit(NamedTuple):
+    """`+` or `-` of a row in one of the tables that a peer decides on: local, rejected or lost."""
+
+    op: str
+    part: str
+    relation: str
+    row: Tuple
+
+
+class Delta(NamedTuple):
+    """What came and went in the relations that users see."""
+
+    inserted: Mapping[str, set[Tuple]]
+    deleted: Mapping[str, set[Tuple]]
+
+    def of(self, peer: str) -> Delta:
+        return Delta(*({name: rows for name, rows in side.items() if name.startswith(f"{peer}.")} for side in self))
+
+    def __bool__(self) -> bool:
+        return any(rows for side in self for rows in side.values())
+
+
+class _Maintained(Protocol):
+    def apply(self, updates: Iterable[Update]) -> Changes: ...
+    def trial(self, updates: Iterable[Update]) -> Changes: ...
+    def relation(self, name: str) -> Collection[Tuple]: ...
+    def base(self) -> dict[str, set[Tuple]]: ...
+
+
+class Instance:
+    def __init__(
+        self,
+        confederation: Confederation,
+        edits: Iterable[Edit] = (),
+        *,
+        functions: Functions | None = None,
+        strategy: str = "support",
+    ) -> None:
+        if strategy not in STRATEGIES:
+            raise ValueError(f"there is no strategy {strategy}; there are {', '.join(STRATEGIES)}")
+        self.strategy = strategy
+        self._functions = functions
+        self._begin(compile_confederation(confederation, functions), edits)
+
+    def _begin(self, compiled: Compiled, edits: Iterable[Edit]) -> None:
+        self.compiled, self.rows = compiled, Rows(compiled)
+        # Rows with nulls that no mapping invents any more: they may come to mean something again.
+        self._aside: set[tuple[str, str, Tuple]] = set()
+        facts: dict[str, dict[Tuple, None]] = {}
+        for op, name, row, _ in self._updates(edits):
+            if op == "+":
+                facts.setdefault(name, {})[row] = None
+            else:
+                facts.setdefault(name, {}).pop(row, None)
+        self._maintained = self._make(facts)
+        self._count_variants()
+
+    def _count_variants(self) -> None:
+        self._variants: dict[str, Counter[Tuple]] = {}
+        for name, relation in self.confederation.relations.items() if self.compiled.has_marks else ():
+            width = len(relation.columns)
+            rows = self._maintained.relation(name)
+            self._variants[name] = Counter(self.rows.from_engine(row, width) for row in rows)
+
+    def _make(self, facts: Mapping[str, Iterable[Tuple]]) -> _Maintained:
+        program = self.compiled.program
+        if self.strategy == "propagate-delete":
+            return PropagateDelete(program, facts)
+        return Session(program, facts={name: list(rows) for name, rows in facts.items()}, strategy=self.strategy)
+
+    @property
+    def confederation(self) -> Confederation:
+        return self.compiled.confederation
+
+    @property
+    def session(self) -> Session:
+        """For questions. Baselines that keep no session get one, from the same base rows."""
+        if isinstance(self._maintained, Session):
+            return self._maintained
+        return Session(self.compiled.program, facts=self._maintained.base())
+
+    # -- changing it
+
+    def apply(self, edits: Iterable[Edit]) -> Delta:
+        """All edits at once. Raises ValueError, and changes nothing, if a row does not fit; unknown nulls wait."""
+        return self._delta(self._maintained.apply(self._updates(edits)))
+
+    def trial(self, edits: Iterable[Edit]) -> Delta:
+        """What `apply` would change."""
+        counts, aside = {name: each.copy() for name, each in self._variants.items()}, self._aside
+        delta = self._delta(self._maintained.trial(self._updates(edits)))
+        self._variants, self._aside = counts, aside
+        return delta
+
+    def _updates(self, edits: Iterable[Edit]) -> list[Update]:
+        updates: list[Update] = []
+        aside = self._aside.copy()
+        for op, part, name, row in edits:
+            try:
+                updates.append(Update(op, f"{name}.{part}", self.rows.to_engine(name, row)))
+            except NotInvented:
+                (aside.add if op == "+" else aside.discard)((part, name, row))
+        self._aside = aside
+        return updates
+
+    def _delta(self, changes: Changes) -> Delta:
+        """Rows that only changed where they come from have not changed."""
+        inserted: dict[str, set[Tuple]] = {}
+        deleted: dict[str, set[Tuple]] = {}
+        for name in self.confederation.relations:
+            came, went = changes.inserted.get(name, ()), changes.deleted.get(name, ())
+            if self.compiled.has_marks:
+                new, old = self._recount(name, came, went)
+            else:
+                new, old = self._seen(name, came), self._seen(name, went)
+            if new:
+                inserted[name] = new
+            if old:
+                deleted[name] = old
+        return Delta(inserted, deleted)
+
+    def _recount(self, name: str, came: Iterable[Tuple], went: Iterable[Tuple]) -> tuple[set[Tuple], set[Tuple]]:
+        """A row is there as long as it is with some marks."""
+        width = len(self.confederation.relations[name].columns)
+        counts = self._variants[name]
+        changed: Counter[Tuple] = Counter(self.rows.from_engine(row, width) for row in came)
+        changed.subtract(self.rows.from_engine(row, width) for row in went)
+        new: set[Tuple] = set()
+        old: set[Tuple] = set()
+        for row, number in changed.items():
+            before = counts[row]
+            counts[row] = before + number
+            if not counts[row]:
+                del counts[row]
+            if not before and number > 0:
+                new.add(row)
+            elif before and not before + number:
+                old.add(row)
+        return new, old
+
+    def change(self, confederation: Confederation) -> Delta:
+        """Another confederation over the same published rows, as far as their relations are still there.
+
+        If the columns of what stays are the same, only the consequences of what changed are touched.
+        """
+        compiled = compile_confederation(confederation, self._functions)
+        before = {name: self.relation(name) for name in self.confederation.relations}
+        if isinstance(self._maintained, Session) and self._is_compatible(compiled):
+            self._maintained.revise(compiled.program)
+            self.compiled, self.rows = compiled, Rows(compiled)
+            waiting, self._aside = self._aside, set()
+            kept = [Edit("+", *each) for each in waiting if each[1] in confederation.relations]
+            self._maintained.apply(self._updates(kept))
+            self._count_variants()
+        else:
+            self._begin(compiled, list(self._kept(confederation)))
+        after = {name: self.relation(name) for name in confederation.relations}
+        names = {*before, *after}
+        inserted = {name: rows for name in names if (rows := after.get(name, set()) - before.get(name, set()))}
+        deleted = {name: rows for name in names if (rows := before.get(name, set()) - after.get(name, set()))}
+        return Delta(inserted, deleted)
+
+    def _is_compatible(self, compiled: Compiled) -> bool:
+        old, new = self.compiled.program, compiled.program
+        both = old.relations.keys() & new.relations.keys()
+        same = all(old.relations[name].fields == new.relations[name].fields for name in both)
+        # A data type may get branches, but those that are there have to stay as they are.
+        return same and all(
+            branches.items() <= new.types.adts[name].items()
+            for name, branches in old.types.adts.items()
+            if name in new.types.adts
+        )
+
+    def _kept(self, confederation: Confederation) -> Iterator[Edit]:
+        for each in self.edits():
+            relation = confederation.relations.get(each.relation)
+            if relation is not None and relation == self.confederation.relations[each.relation]:
+                yield each
+
+    # -- looking at it
+
+    def relation(self, name: str) -> set[Tuple]:
+        """The rows that users see."""
+        return self._seen(name, self._maintained.relation(name))
+
+    def part(self, name: str, part: str) -> set[Tuple]:
+        """`local`, `rejected`, `lost` or `trusted` of a relation."""
+        return self._seen(name, self._maintained.relation(f"{name}.{part}"))
+
+    def edits(self) -> Iterator[Edit]:
+        """What everything follows from."""
+        for name in self.confederation.relations:
+            for part in PARTS:
+                for row in self.part(name, part):
+                    yield Edit("+", part, name, row)
+        for each in self._aside:
+            yield Edit("+", *each)
+
+    def derivations(self, mapping: str) -> set[Tuple]:
+        """How a mapping fires: the values of the variables of its body, in the order of `SchemaMapping.variables`."""
+        width = len(self.compiled.columns[mapping])
+        return {self.rows.from_engine(row, width) for row in self._maintained.relation(table_of(mapping))}
+
+    def inputs(self, name: str) -> set[Tuple]:
+        """All that mappings bring to a relation, trusted or not, rejected or not."""
+        found: set[Tuple] = set()
+        for mapping in self.confederation.mappings.values():
+            names = [column for column, _, _ in self.compiled.columns[mapping.name]]
+            heads = [head for head in mapping.heads if head.relation == name]
+            for row in self.derivations(mapping.name) if heads else ():
+                values = dict(zip(names, row, strict=True))
+                found.update(instantiate(mapping, head, values) for head in heads)
+        return found
+
+    def holds(self, relation: str, row: Tuple) -> bool:
+        if self.compiled.has_marks:
+            return row in self._variants[relation]
+        try:
+            return self.rows.to_engine(relation, row) in self._maintained.relation(relation)
+        except ValueError:
+            return False
+
+    def _seen(self, name: str, rows: Iterable[Tuple]) -> set[Tuple]:
+        width = len(self.confederation.relations[name].columns)
+        nullable = [at for at in range(width) if (name, at) in self.compiled.nullable]
+        if not nullable:
+            return {row[:width] for row in rows} if self.compiled.has_marks else set(rows)
+        return {tuple(unwrap(value) for value in row[:width]) for row in rows}
+
+
+def instantiate(mapping: SchemaMapping, atom: tree.Atom, values: Mapping[str, Value]) -> Tuple:
+    """An atom of a mapping as a row: variables have these values, invented ones are made of them."""
+    row: list[Value] = []
+    for arg in atom.args:
+        if isinstance(arg, tree.Variable) and arg.name in mapping.exists:
+            row.append(Variant(skolem_name(mapping, arg.name), tuple(values[name] for name in mapping.shared)))
+        elif isinstance(arg, tree.Variable):
+            row.append(values[arg.name])
+        else:
+            assert isinstance(arg, tree.Number | tree.String)
+            row.append(arg.value)
+    return tuple(row)
+
+
+__all__ = ["MARKS", "PARTS", "STRATEGIES", "TRUSTED", "WITHDRAWN", "Delta", "Edit", "Instance", "instantiate"]

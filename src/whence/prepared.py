@@ -1,0 +1,131 @@
+"""A program made ready for sessions: planned once, however many there are."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple, Protocol
+
+from whence.backends.local.arrays import Ids, Lines
+from whence.backends.local.shared import Shared
+from whence.engine.dred import DredStratum
+from whence.engine.maintain import Native, absorb
+from whence.engine.support import SupportStratum
+from whence.lang.program import Program, Relation
+from whence.plan import JoinOrder, Plan, compile_counting, compile_plan, compile_recomputation, most_bound
+from whence.plan.record import Recording, record_derivations, refuse_unrecordable
+
+
+class _Compile(Protocol):
+    def __call__(
+        self, program: Program, wanted: Iterable[str] | None, sizes: Mapping[str, int] | None, join_order: JoinOrder, /
+    ) -> Plan: ...
+
+
+class Strategy(NamedTuple):
+    """How views are kept up to date: how a program is planned, and how strata with delta plans are maintained."""
+
+    compile: _Compile
+    native: Native[Ids, Lines, Ids]
+
+
+STRATEGIES: Mapping[str, Strategy] = {
+    "support": Strategy(compile_plan, SupportStratum),
+    "counting": Strategy(compile_counting, SupportStratum),
+    "dred": Strategy(compile_plan, DredStratum),
+    "absorption": Strategy(compile_plan, absorb),
+    "recompute": Strategy(compile_recomputation, SupportStratum),
+}
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What sessions of one program have in common: its plan, where derivations are recorded, the words that stand for values.
+
+    `base` are the relations that take updates, `wanted` those that can be seen, None standing for all. Any number of sessions
+    can be made of it, but only one thread at a time may use any of them: they share memory to work in.
+    """
+
+    program: Program
+    plan: Plan
+    base: frozenset[str]
+    wanted: frozenset[str] | None
+    record: frozenset[str]
+    recordings: Mapping[str, Recording]
+    strategy: str
+    join_order: JoinOrder
+    shared: Shared = field(default_factory=Shared, compare=False)
+
+    @property
+    def tables(self) -> Mapping[str, Relation]:
+        """The relations of recorded derivations."""
+        return {each.relation: self.plan.program.relations[each.relation] for each in self.recordings.values()}
+
+    def shows(self, name: str) -> bool:
+        """Helper relations, whose names hold a `!`, are not shown, but for those of recorded derivations."""
+        if any(name == each.relation for each in self.recordings.values()):
+            return True
+        return "!" not in name if self.wanted is None else name in self.wanted
+
+    def revised(self, program: Program, sizes: Mapping[str, int]) -> Prepared:
+        """The same for another program, whose values are the same words. Relations that took updates go on taking them."""
+        base = self.base & program.relations.keys()
+        wanted, kept = self.wanted, None
+        if wanted is not None:
+            outputs = {transfer.relation for transfer in program.transfers_of("output")}
+            wanted |= outputs - self.program.relations.keys()
+            kept = wanted & program.relations.keys() | base.difference(program.base_relations)
+        plan, recordings = _compile(
+            program, kept, strategy=self.strategy, record=self.record, sizes=sizes, join_order=self.join_order
+        )
+        base = base.union(program.base_relations)
+        return replace(self, program=program, plan=plan, base=base, wanted=wanted, recordings=recordings)
+
+
+def prepare(
+    program: Program,
+    *,
+    wanted: Iterable[str] | None = None,
+    strategy: str = "support",
+    record: Collection[str] = (),
+    sizes: Mapping[str, int] | None = None,
+    join_order: JoinOrder = most_bound,
+) -> Prepared:
+    """Plans a program for any number of sessions.
+
+    `wanted` names the relations to be seen, by default all: what they do not need is not derived. The derivations of the
+    relations in `record` are kept as relations too. `sizes` tells how many rows relations will have, as far as that is known;
+    `join_order` picks by them.
+
+    >>> from whence import Session, load
+    >>> prepared = prepare(load(".decl p(x:number) .input p .decl q(x:number) .output q q(x + 1) :- p(x)."))
+    >>> [Session(prepared, facts={"p": [(number,)]}).views()["q"] for number in range(3)]
+    [{(1,)}, {(2,)}, {(3,)}]
+    """
+    if strategy not in STRATEGIES:
+        raise ValueError(f"there is no strategy {strategy}; there are {', '.join(STRATEGIES)}")
+    seen = None if wanted is None else frozenset(wanted)
+    if unknown := (seen or frozenset()) - program.relations.keys():
+        raise ValueError(f"there is no relation {min(unknown)}; there are {', '.join(program.relations)}")
+    recorded = frozenset(record)
+    plan, recordings = _compile(program, seen, strategy=strategy, record=recorded, sizes=sizes, join_order=join_order)
+    refuse_unrecordable(program, plan, recorded)
+    base = frozenset(program.base_relations)
+    return Prepared(program, plan, base, seen, recorded, recordings, strategy, join_order)
+
+
+def _compile(
+    program: Program,
+    wanted: frozenset[str] | None,
+    *,
+    strategy: str,
+    record: frozenset[str],
+    sizes: Mapping[str, int] | None,
+    join_order: JoinOrder,
+) -> tuple[Plan, Mapping[str, Recording]]:
+    planned, recordings = record_derivations(program, record)
+    if wanted is not None:
+        wanted |= {each.relation for each in recordings.values()}
+    plan = STRATEGIES[strategy].compile(planned, wanted, sizes, join_order)
+    refuse_unrecordable(program, plan, {each.rule.head.relation for each in recordings.values()})
+    return plan, recordings

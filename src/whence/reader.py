@@ -1,0 +1,128 @@
+"""What can be seen of a session: its relations, what it was given, what it took."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypedDict
+
+from whence.atomic import AtomicTables
+from whence.backends.local.backend import LocalBackend
+from whence.engine.stats import Stats
+from whence.engine.stratum import Ranking
+from whence.engine.windows import Windows
+from whence.lang.program import Program, Relation
+from whence.lang.types import Tuple
+from whence.plan import Plan
+from whence.plan.record import Recording
+from whence.prepared import Prepared
+from whence.view import View
+
+
+class Work(TypedDict):
+    """What maintaining views took.
+
+    `derivations` were enumerated, in `rounds`; tuples were `suspended` until it was known whether they still follow, and some
+    of them `rederived`. `seconds` is by phase: collect, take away, put back, aggregate, recompute, decode, settle.
+    """
+
+    rounds: int
+    derivations: int
+    suspended: int
+    rederived: int
+    seconds: dict[str, float]
+
+
+class SessionStats(Work):
+    """Work since the session began. `bytes` is by relation, helper relations of the plan included.
+
+    `values` is how many symbols, records, branches and lists have a number, and `value_bytes` about what they take: those of all
+    sessions made from the same prepared program.
+    """
+
+    epochs: int
+    bytes: dict[str, int]
+    values: int
+    value_bytes: int
+
+
+def work_of(stats: Stats) -> Work:
+    return {
+        "rounds": stats.rounds,
+        "derivations": stats.derivations,
+        "suspended": stats.suspended,
+        "rederived": stats.rederived,
+        "seconds": dict(stats.seconds),
+    }
+
+
+class Reader:
+    """The part of a session that changes nothing."""
+
+    def __init__(self, tables: AtomicTables) -> None:
+        self._atomic = tables
+        self.epoch = -1
+        self.last_epoch: Work = work_of(Stats())
+
+    @property
+    def prepared(self) -> Prepared:
+        return self._atomic.prepared
+
+    @property
+    def program(self) -> Program:
+        return self.prepared.program
+
+    @property
+    def plan(self) -> Plan:
+        return self.prepared.plan
+
+    @property
+    def strategy(self) -> str:
+        return self.prepared.strategy
+
+    @property
+    def recordings(self) -> Mapping[str, Recording]:
+        return self.prepared.recordings
+
+    @property
+    def tables(self) -> Mapping[str, Relation]:
+        """The relations of recorded derivations."""
+        return self.prepared.tables
+
+    @property
+    def windows(self) -> Windows:
+        return self._atomic.windows
+
+    @property
+    def backend(self) -> LocalBackend:
+        """The tables, for those who look up more than whole relations. Only epochs change them."""
+        return self._atomic.backend
+
+    def relation(self, name: str) -> View:
+        """The tuples of a relation, in no particular order: to iterate over, or as an Arrow table or a pandas DataFrame."""
+        known = {**self.program.relations, **self.tables}
+        if name not in known:
+            raise ValueError(f"there is no relation {name}; there are {', '.join(known)}")
+        if not self.prepared.shows(name):
+            raise ValueError(f"{name} is not among the relations that the session shows")
+        return View(known[name], self.program.types, lambda: self._atomic.backend)
+
+    def views(self) -> dict[str, set[Tuple]]:
+        return {name: set(self.relation(name)) for name in self.program.relations if self.prepared.shows(name)}
+
+    def base(self) -> dict[str, set[Tuple]]:
+        """The tuples that were put into base relations from outside."""
+        return self._atomic.base()
+
+    def ranking(self, relation: str) -> Ranking:
+        """What the ranks of a relation's rows tell."""
+        return self._atomic.maintainer.ranking(relation)
+
+    def stats(self) -> SessionStats:
+        """What has been done since the session began, and what the tables take. `last_epoch` has the work of one epoch."""
+        return {
+            **work_of(self._atomic.maintainer.stats),
+            "epochs": self.epoch + 1,
+            "bytes": {name: table.nbytes for name, table in self.backend.tables.items()},
+            "values": len(self.backend.dictionary),
+            "value_bytes": self.backend.dictionary.nbytes,
+        }
