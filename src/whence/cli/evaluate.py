@@ -22,6 +22,7 @@ from whence.lang.load import ignored_in_one_shot, nothing_shown
 from whence.lang.program import Program
 from whence.lang.types import Tuple
 from whence.limits import Limits, RunawayError
+from whence.pipeline.extras import MissingExtra
 from whence.plan import restrict
 from whence.semiring import NotInThisSemiring
 
@@ -208,6 +209,9 @@ def reported_errors() -> Iterator[None]:
     except RunawayError as error:
         show(err, f"error: {error}")
         raise typer.Exit(RUNAWAY) from None
+    except MissingExtra as error:
+        show(err, f"error: {error}")
+        raise typer.Exit(2) from None
     except MemoryError:
         show(err, "error: there is not enough memory for this")
         show(err, "  hint: --max-tuples stops a program that derives too much; whence run keeps a large state in parts")
