@@ -18,7 +18,7 @@ import typer
 
 import whence
 from whence.cli.evaluate import read_inputs, reported_errors, shown_warnings
-from whence.cli.programs import STDIN, FunctionsOption, ProgramArgument, load_program
+from whence.cli.programs import STDIN, ConfinedOption, FunctionsOption, ProgramArgument, load_program
 from whence.cli.progress import Progress
 from whence.cli.run_summary import Totals, as_table
 from whence.cli.run_summary import as_json as summed_up
@@ -26,6 +26,7 @@ from whence.cli.terminal import err, show, show_diagnostic
 from whence.io import FactError
 from whence.io import updates as records
 from whence.io.changes import Position
+from whence.io.confined import refuse_files_outside
 from whence.lang.load import nothing_shown
 from whence.lang.program import Program, Transfer
 from whence.lang.transfers import read_options
@@ -111,6 +112,7 @@ def run(
         typer.Option(metavar="RELATION", help="Make the derivations of a relation outputs too, a table for each rule."),
     ] = None,
     functions: FunctionsOption = None,
+    confined: ConfinedOption = False,
     master: Annotated[
         str | None, typer.Option(metavar="URL", help="Spark's master, such as local[4]; all cores if not given.")
     ] = None,
@@ -156,7 +158,9 @@ def run(
     # Nothing moves on the terminal while changes are printed to it.
     still = silent or (changes == STDOUT and sys.stdout.isatty())
     with reported_errors(), shown_warnings(quiet=silent), _quiet_end(), _interrupts() as interrupt:
-        loaded = load_program(program, functions)
+        loaded = load_program(program, functions, confined=confined)
+        if confined:
+            refuse_files_outside(loaded, facts, None)
         if not silent:
             # Without .output the changes of every derived relation are written.
             for warning in (*loaded.warnings, *(() if output_names(loaded) else nothing_shown(loaded))):
