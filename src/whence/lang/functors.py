@@ -355,6 +355,7 @@ SIGNATURES: dict[str, tuple[Signature, ...]] = {
     "append": (Signature(("list", "item"), "list"),),
     "concat": (Signature(("list", "list"), "list"),),
     "last": (Signature(("list",), "item"),),
+    "occurs": (Signature(("list", "item"), NUMBER),),
 }
 
 
@@ -402,6 +403,7 @@ _NAMED: dict[tuple[str, str], Callable[..., Value]] = {
     ("append", "any"): lambda items, item: (*items, item),
     ("concat", "any"): lambda left, right: left + right,
     ("last", "any"): _last,
+    ("occurs", "any"): lambda items, item: items.count(item),
 }
 
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from threading import RLock
 
 import pyarrow as pa
 
 from whence.io.changes import Changes, Epoch, Position
-from whence.lang.program import Program
+from whence.lang.program import Program, output_names
 from whence.lang.types import Tuple
 from whence.limits import Limits
 from whence.pipeline.base import Base
 from whence.pipeline.files import StateError
-from whence.pipeline.folder import output_names
 from whence.pipeline.log import Entry
 from whence.pipeline.metrics import MetricsFile
 from whence.pipeline.publish import Publisher
@@ -127,11 +127,14 @@ class Keeper:
         return self.session.stats()
 
     def close(self, *, delivered: bool = True) -> None:
-        """After the last epoch. Sinks that have all of it need not be given the end of it again."""
-        if self._publisher is not None:
-            self._publisher.close()
-        if self.store is not None:
-            self.store.close(self.epoch if delivered else None)
+        """After the last epoch. Sinks that have all of it need not be given the end of it again; all of them are closed."""
+        with ExitStack() as last:
+            for sink in self._sinks:
+                last.callback(sink.close)
+            if self._publisher is not None:
+                self._publisher.close()
+            if self.store is not None:
+                self.store.close(self.epoch if delivered else None)
 
     def hand_over(self) -> None:
         """Another keeper goes on from the state on disk. The session is let go, whoever still has this one."""
