@@ -36,10 +36,10 @@ def test_a_thousand_sessions_plan_once(monkeypatch: pytest.MonkeyPatch) -> None:
     sessions = [Session(prepared) for _ in range(1000)]
     assert len(planned) == once
     assert all(session.plan is sessions[0].plan for session in sessions)
-    assert len(prepared.shared.backends) == 1000
+    assert len(prepared.shared.dictionary.holders) == 1000
     del sessions
     gc.collect()
-    assert not prepared.shared.backends
+    assert not prepared.shared.dictionary.holders
 
 
 @pytest.mark.parametrize("strategy", ["support", "dred", "absorption", "recompute"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from whence.engine.guard import Guard
 from whence.engine.maintain import Maintainer
 from whence.engine.revise import revise
 from whence.engine.stats import Stats
+from whence.engine.steps import Effect, SteppedEpoch
 from whence.engine.stratum import Delta
 from whence.engine.windows import Windows
 from whence.io.changes import Changes, Update
@@ -40,6 +41,7 @@ class AtomicTables:
         self._backend = LocalBackend(prepared.plan.program, prepared.shared)
         self._maintainer = self._make_maintainer(self._backend, limits)
         self._is_running = False
+        self._steps = ExitStack()
         self._unfinished: tuple[_Rows, _Rows] | None = None  # what an epoch that failed was to take out and put in
 
     def _make_maintainer(
@@ -130,6 +132,37 @@ class AtomicTables:
             {name: rows for name, rows in deleted.items() if rows},
             ignored,
         )
+
+    # -- in steps
+
+    def begin_steps(self, updates: list[Update], now: float | None) -> SteppedEpoch[Ids, Lines, Ids]:
+        """An epoch that others have a say in. It cannot be undone: until `end_steps` nobody can look."""
+        self.mend()
+        self.windows.begin()
+        self._is_running = True
+        self._steps.enter_context(self._backend.shared.epoch())
+        with self.stats.phase("collect"):
+            removed, inserted = self._collect(updates, now)
+        return SteppedEpoch(self._maintainer, removed, inserted)
+
+    def encode(self, name: str, rows: list[Tuple]) -> Lines:
+        return self._backend.encode(name, rows)
+
+    def tell_steps(self, effects: Iterable[Effect[Ids]]) -> Iterator[tuple[str, Tuple, int | None]]:
+        """The rows that a step made present, with their rank, or suspended, in the order in which that happened."""
+        for name, ids, rank in effects:
+            yield from ((name, row, rank) for row in self._backend.decode(name, ids))
+
+    def end_steps(self, epoch: SteppedEpoch[Ids, Lines, Ids]) -> Changes:
+        changes = self._finish(epoch.changes, self.prepared.shows)
+        self._steps.close()
+        self._is_running, self._unfinished, self._backend.pinned = False, None, ()
+        self._backend.shared.reclaim()
+        return changes
+
+    def abandon_steps(self) -> None:
+        """An epoch that failed: nobody can look any more, but those who share words may go on."""
+        self._steps.close()
 
     # -- all or nothing
 

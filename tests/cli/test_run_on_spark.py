@@ -9,12 +9,15 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from click.testing import Result
 from pyspark.sql import SparkSession
 from tests.faults.workload import write_workload
+
+from whence.pipeline.manifest import read_manifest, write_manifest
 
 Whence = Callable[..., Result]
 
@@ -172,3 +175,26 @@ def test_a_signal_ends_the_epoch_under_way_and_the_run(folder: Path) -> None:
         assert json.loads(process.stdout.read()) == {"epoch": 2, "op": "+", "relation": "n", "tuple": [2]}
         summary = json.loads(process.stderr.read())
         assert (summary["epochs"], summary["tuples"]) == (2, {"n": 2})
+
+
+def test_epochs_that_spark_has_committed_but_the_log_lacks_are_noticed(folder: Path, whence: Whence) -> None:
+    Path("program.dl").write_text(".decl n(x: number)\n.input n\n.output n\n")
+    Path("updates.jsonl").write_text(f"{number(1)}\n{COMMIT}\nnot a record\n")
+    options = ("run", "program.dl", "--updates", "updates.jsonl", "--state", "s", "--changes", "c.jsonl", "--quiet")
+    assert whence(*options).exit_code == 0
+    # A micro-batch without epochs is nothing that the log would know of.
+    with Path("updates.jsonl").open("a") as updates:
+        updates.write("nor this\n")
+    assert whence(*options).exit_code == 0
+    with Path("updates.jsonl").open("a") as updates:
+        updates.write(f"{number(2)}\n{COMMIT}\n")
+    assert whence(*options).exit_code == 0
+    max(Path("s/log").iterdir()).unlink()
+    found = read_manifest(Path("s"))
+    assert found is not None
+    write_manifest(Path("s"), replace(found[0], delivered=0))
+    Path("s/metrics.json").unlink()
+    result = whence(*options)
+    assert result.exit_code == 1
+    assert "s/checkpoint says that micro-batch " in result.stderr
+    assert "but the log ends with epoch 1" in result.stderr

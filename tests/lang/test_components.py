@@ -91,6 +91,45 @@ def test_a_component_may_be_a_parameter() -> None:
     assert (views["u.all"], views["v.all"]) == ({(1,)}, {(2,)})
 
 
+BOTH_WAYS = """
+.comp BothWays<link> {
+    .decl edge(x: number, y: number)
+    edge(x, y), edge(y, x) :- link(x, y).
+}
+.decl edge(x: number, y: number)
+edge(1, 2).
+"""
+
+
+def test_a_relation_may_be_a_parameter() -> None:
+    assert derive(BOTH_WAYS + ".decl other(x: number, y: number) other(7, 8). .init b = BothWays<other>")["b.edge"] == {
+        (7, 8),
+        (8, 7),
+    }
+
+
+def test_an_argument_means_what_it_names_where_it_is_written() -> None:
+    inside = ".comp Two<link> { .decl edge(x: number, y: number) edge(5, 6). .init a = BothWays<link> .init b = BothWays<edge> }"
+    derived = ".comp Derived<link> : BothWays<link> {}"
+    views = derive(
+        BOTH_WAYS + inside + derived + ".init one = BothWays<edge>\n.init two = Two<edge>\n.init three = Derived<edge>"
+    )
+    assert views["one.edge"] == views["two.a.edge"] == views["three.edge"] == {(1, 2), (2, 1)}
+    assert views["two.edge"] == {(5, 6)}
+    assert views["two.b.edge"] == {(5, 6), (6, 5)}
+
+
+def test_a_relation_that_does_not_fit_is_reported_where_it_is_the_argument() -> None:
+    text = BOTH_WAYS + ".decl one(x: number)\none(1).\n.init b = BothWays<one>\n.init c = BothWays<nothing>"
+    with pytest.raises(ProgramError) as caught:
+        load(text)
+    found = [(each.text, text[each.span.start : each.span.end]) for each in caught.value.diagnostics]
+    assert found == [
+        ("one takes 1 argument, not 2", "one"),
+        ("relation nothing is not declared and no rule derives it", "nothing"),
+    ]
+
+
 def test_types_of_an_instance_are_prefixed() -> None:
     program = load(".comp C { .type T <: number .decl r(x: T) r(1). }\n.init c = C\n.decl s(x: c.T)\ns(x) :- c.r(x).")
     assert program.relations["s"].fields[0].type == "c.T"

@@ -255,6 +255,25 @@ def test_a_file_that_is_not_text_is_refused(tmp_path: Path) -> None:
     assert problem.text == "cannot include data.dl: it is not UTF-8 text"
 
 
+def test_the_library_is_found_whatever_lies_beside_the_program(tmp_path: Path) -> None:
+    (tmp_path / "whence").mkdir()
+    (tmp_path / "whence" / "paths.dl").write_text("mine().")
+    for folder in (tmp_path, None):
+        source = run('.include "whence/paths.dl"\n.include "whence/paths.dl"', folder)
+        assert source.text.count(".comp Hops<Node, link>") == 1
+        assert "mine" not in source.text
+        file, line, text = origin(source, ".comp Hops")
+        assert (file, text) == ("whence/paths.dl", ".comp Hops")
+        assert line > 1
+
+
+@pytest.mark.parametrize("name", ["whence/path.dl", "whence/", "whence/../library/paths.dl"])
+def test_a_name_that_the_library_does_not_have_is_refused_with_those_it_has(name: str) -> None:
+    _, found = refuse(f'.include "{name}"')
+    assert found.text == f"cannot include {name}: the library has no such file"
+    assert found.advice.startswith("it has whence/paths.dl, whence/reach.dl, ")
+
+
 def test_a_program_that_is_no_file_includes_nothing() -> None:
     _, problem = refuse('.include "a.dl"')
     assert problem.text == "cannot include a.dl: the program was not read from a file"

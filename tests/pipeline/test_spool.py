@@ -14,7 +14,8 @@ from whence.io.changes import Position
 from whence.io.updates import Schema
 from whence.pipeline import spool as spools
 from whence.pipeline.lines import Lines
-from whence.pipeline.spool import Spool, epoch_ends
+from whence.pipeline.records import NumberedLine
+from whence.pipeline.spool import EpochEnds, Spool
 
 SCHEMA = Schema.of(load(".decl n(x: number) .input n .output n"))
 COMMIT = b'{"commit": true}'
@@ -29,7 +30,7 @@ def files(spool: Spool) -> list[list[bytes]]:
 
 
 def fill(spool: Spool, path: Path, begin: Position = {}, size: int | None = None) -> None:  # noqa: B006 - read only
-    spool.fill(Lines(path, begin), epoch_ends(SCHEMA, size), lambda: False)
+    spool.fill(Lines(path, begin), EpochEnds(SCHEMA, size), lambda: False)
 
 
 def test_the_first_epoch_goes_out_at_once_and_others_gather_until_it_is_taken(tmp_path: Path) -> None:
@@ -43,7 +44,10 @@ def test_the_first_epoch_goes_out_at_once_and_others_gather_until_it_is_taken(tm
     spool.taken({"000000000002.jsonl"})
     # Those before are done with; the last one tells where reading goes on.
     assert files(spool) == [lines[2:]]
-    assert Spool(spool.folder).end() == {"file": str(path), "line": 6, "bytes": path.stat().st_size}
+    end = Spool(spool.folder).end()
+    assert end == read(path, {})[1]
+    assert end is not None
+    assert (end["file"], end["line"], end["bytes"]) == (str(path), 6, path.stat().st_size)
 
 
 def test_epochs_are_not_split_and_other_lines_end_none(tmp_path: Path) -> None:
@@ -76,7 +80,7 @@ def test_a_spool_goes_on_after_its_last_line(tmp_path: Path) -> None:
     fill(again, path, end)
     assert files(again) == [[number(1), COMMIT], [number(2)]]
     header = json.loads((tmp_path / "spool/000000000002.jsonl").read_bytes().split(b"\n")[0])
-    assert header == {"line": 2, "source": end}
+    assert (header["line"], header["source"]) == (2, end)
 
 
 def test_reading_waits_for_spark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,6 +122,18 @@ def test_a_file_is_read_on_and_another_from_its_beginning(tmp_path: Path) -> Non
         read(path, place)
 
 
+def test_a_file_that_was_rewritten_is_noticed(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(b"".join(b"%d\n" % each for each in range(5000)))
+    _, place = read(path, {})
+    with path.open("ab") as file:
+        file.write(b"more\n")
+    assert read(path, place)[0] == [b"more"]
+    path.write_bytes(b"".join(b"%d\n" % each for each in range(1, 6000)))
+    with pytest.raises(FactError, match="is not what was read before: its content before byte 23890 has changed"):
+        read(path, place)
+
+
 def test_the_files_of_a_folder_come_by_name_and_each_ends_an_epoch(tmp_path: Path) -> None:
     for name in ("b", "a", ".hidden"):
         (tmp_path / name).write_text(f"{name}1\n{name}2\n")
@@ -132,4 +148,4 @@ def test_numbers_of_lines_go_on_too(tmp_path: Path) -> None:
     path.write_text("1\n2\n")
     _, place = read(path, {})
     path.write_text("1\n2\n3\n")
-    assert list(Lines(path, place).numbered()) == [(3, b"3")]
+    assert list(Lines(path, place).numbered()) == [NumberedLine(3, b"3")]

@@ -13,8 +13,7 @@ from tests.faults.workload import PROGRAM
 from whence import Changes, Program, Update, load, reference
 from whence.io.changes import Epoch
 from whence.lang.types import Tuple, Variant
-from whence.pipeline.files import Damaged, StateError
-from whence.pipeline.folder import StateWarning
+from whence.pipeline.files import Damaged, StateError, StateWarning
 from whence.pipeline.keeper import Keeper
 from whence.pipeline.sinks import CallbackSink
 from whence.pipeline.sinks.json_lines import JsonLinesSink
@@ -183,7 +182,7 @@ def test_another_program_is_refused(tmp_path: Path) -> None:
     keeper(tmp_path).close()
     with pytest.raises(StateError, match="holds the state of another program"):
         Store.open(tmp_path, load(".decl n(x: number) .input n .output n"))
-    with pytest.raises(StateError, match="is no state folder"):
+    with pytest.raises(StateError, match="is not a state folder"):
         Store.read(tmp_path / "log")
 
 
@@ -283,7 +282,7 @@ def test_a_format_of_the_future_is_refused(state: Path) -> None:
 def test_looking_at_a_state_leaves_what_its_run_is_writing(tmp_path: Path) -> None:
     running = keeper(tmp_path)
     running.apply([numbers(1)])
-    unnamed = tmp_path / "snapshots" / "being-written"
+    unnamed = tmp_path / "snapshots" / "000000000007"
     unnamed.mkdir()
     assert Store.read(tmp_path).recover().base.rows == {"n": {(1,)}}
     assert unnamed.is_dir()

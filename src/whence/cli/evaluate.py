@@ -12,15 +12,17 @@ import typer
 from whence import reference, session
 from whence.backends.spark.options import Form, Mode
 from whence.cli.annotate import AnnotateOption, SemiringOption, evaluate_in
-from whence.cli.programs import FunctionsOption, ProgramArgument, load_program
+from whence.cli.programs import ConfinedOption, FunctionsOption, ProgramArgument, load_program
 from whence.cli.progress import Progress
 from whence.cli.terminal import err, show, show_diagnostic, summary_of
 from whence.io import FactError, output_path, print_size, read_relation, write_relation
+from whence.io.confined import refuse_files_outside
 from whence.lang import ProgramError
 from whence.lang.load import ignored_in_one_shot, nothing_shown
 from whence.lang.program import Program
 from whence.lang.types import Tuple
 from whence.limits import Limits, RunawayError
+from whence.pipeline.extras import MissingExtra
 from whence.plan import restrict
 from whence.semiring import NotInThisSemiring
 
@@ -55,6 +57,7 @@ def evaluate(
         ),
     ] = Path(),
     functions: FunctionsOption = None,
+    confined: ConfinedOption = False,
     engine: Annotated[Engine, typer.Option(help="What evaluates the program.")] = Engine.LOCAL,
     semiring: SemiringOption = None,
     annotate: AnnotateOption = None,
@@ -104,7 +107,9 @@ def evaluate(
     folder = None if output == Path("-") else output
     _refuse_combinations(engine, backend, master=master, mode=mode, form=form)
     with reported_errors(), shown_warnings(quiet=quiet):
-        loaded = load_program(program, functions)
+        loaded = load_program(program, functions, confined=confined)
+        if confined:
+            refuse_files_outside(loaded, facts, folder)
         if not quiet:
             for warning in (*loaded.warnings, *ignored_in_one_shot(loaded), *nothing_shown(loaded)):
                 show_diagnostic(err, warning, loaded.source)
@@ -209,6 +214,9 @@ def reported_errors() -> Iterator[None]:
     except RunawayError as error:
         show(err, f"error: {error}")
         raise typer.Exit(RUNAWAY) from None
+    except MissingExtra as error:
+        show(err, f"error: {error}")
+        raise typer.Exit(2) from None
     except MemoryError:
         show(err, "error: there is not enough memory for this")
         show(err, "  hint: --max-tuples stops a program that derives too much; whence run keeps a large state in parts")

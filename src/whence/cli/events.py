@@ -21,6 +21,7 @@ from whence.cli.terminal import err, out, show, show_diagnostic
 from whence.events.answers import difference_text, shortfall_json, shortfall_text, trees_json, trees_text
 from whence.events.compare import compare
 from whence.events.feed import Feed, output_line
+from whence.events.figures import figures_of
 from whence.events.keys import equivalence_keys, printed_keys
 from whence.events.program import EventProgram, event_program
 from whence.events.questions import Questions, Trees
@@ -174,7 +175,7 @@ def run_events(
             "changes": feed.changes,
             "ignored": feed.ignored,
             "dead_letters": letters.count,
-            **figures(kept),
+            **figures_of(kept),
         }
     _print_figures(summary, as_json=as_json, console=err if outputs == Path("-") else out)
 
@@ -309,7 +310,7 @@ def diff(
 def show_figures(folder: StoreArgument, *, functions: FunctionsOption = None, as_json: JsonOption = False) -> None:
     """Say what a store holds: events, rows and bytes of each table."""
     with reported_errors():
-        found = figures(EventStore.read(folder, load_functions(functions)))
+        found = figures_of(EventStore.read(folder, load_functions(functions)))
     _print_figures(found, as_json=as_json, console=out)
 
 
@@ -359,20 +360,6 @@ def retain_events(
         show(out, f"{name}: {number:,} rows went")
     if not gone.rows:
         show(out, "nothing went")
-
-
-def figures(store: EventStore) -> dict[str, Any]:
-    rows = {table.name: len(table) for table in store.tables if len(table)}
-    sizes = {table.name: table.sizes() for table in store.tables if table.files}
-    bodies = sum(columns.get("tuple", 0) for columns in sizes.values())
-    total = sum(sum(columns.values()) for columns in sizes.values())
-    return {
-        "scheme": store.scheme.name,
-        "runs": store.runs,
-        "configuration": store.history.configuration,
-        "rows": rows,
-        "bytes": {"total": total, "tuples": bodies, "rows": total - bodies},
-    }
 
 
 def _print_figures(found: dict[str, Any], *, as_json: bool, console: Any) -> None:

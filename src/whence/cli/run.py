@@ -20,7 +20,7 @@ import typer
 
 import whence
 from whence.cli.evaluate import read_inputs, reported_errors, shown_warnings
-from whence.cli.programs import STDIN, FunctionsOption, ProgramArgument, load_program
+from whence.cli.programs import STDIN, ConfinedOption, FunctionsOption, ProgramArgument, load_program
 from whence.cli.progress import Progress
 from whence.cli.run_summary import Totals, as_table
 from whence.cli.run_summary import as_json as summed_up
@@ -28,6 +28,7 @@ from whence.cli.terminal import err, show, show_diagnostic
 from whence.io import FactError
 from whence.io import updates as records
 from whence.io.changes import Position
+from whence.io.confined import refuse_files_outside
 from whence.lang.load import nothing_shown
 from whence.lang.program import Program, Transfer
 from whence.lang.transfers import read_options
@@ -37,7 +38,7 @@ from whence.pipeline.epochs import EpochCutter
 from whence.pipeline.files import StateError
 from whence.pipeline.folder import output_names
 from whence.pipeline.keeper import Keeper
-from whence.pipeline.lines import Lines, StreamLines
+from whence.pipeline.lines import Lines, StreamLines, is_pipe, open_pipe
 from whence.pipeline.parts.keeping import Keeping
 from whence.pipeline.parts.open import RESIDENT_LIMIT, open_state
 from whence.pipeline.parts.store import PartedStore
@@ -113,6 +114,7 @@ def run(
         typer.Option(metavar="RELATION", help="Make the derivations of a relation outputs too, a table for each rule."),
     ] = None,
     functions: FunctionsOption = None,
+    confined: ConfinedOption = False,
     master: Annotated[
         str | None, typer.Option(metavar="URL", help="Spark's master, such as local[4]; all cores if not given.")
     ] = None,
@@ -146,8 +148,9 @@ def run(
     stem = "stdin" if program == STDIN else program.stem
     letters_path = dead_letters or changes.with_name(f"{stem}.dead.jsonl")
     _refuse_clashes({"PROGRAM": program, "--updates": updates}, {"--changes": changes, "--dead-letters": letters_path})
-    if follow and updates == STDIN:
-        raise typer.BadParameter("the standard input is read until it ends anyway", param_hint="--follow")
+    if follow and (updates == STDIN or is_pipe(updates)):
+        name = "the standard input" if updates == STDIN else "a pipe"
+        raise typer.BadParameter(f"{name} is read until it ends anyway", param_hint="--follow")
     if partitions is not None and (state is None or no_spark):
         reason = "parts are in the memory of Spark's workers" if no_spark else "parts are kept in the folder of --state"
         raise typer.BadParameter(reason, param_hint="--partitions")
@@ -155,7 +158,9 @@ def run(
     # Nothing moves on the terminal while changes are printed to it.
     still = silent or (changes == STDOUT and sys.stdout.isatty())
     with reported_errors(), shown_warnings(quiet=silent), _quiet_end(), _interrupts() as interrupt:
-        loaded = load_program(program, functions)
+        loaded = load_program(program, functions, confined=confined)
+        if confined:
+            refuse_files_outside(loaded, facts, None)
         if not silent:
             # Without .output the changes of every derived relation are written.
             for warning in (*loaded.warnings, *(() if output_names(loaded) else nothing_shown(loaded))):
@@ -194,8 +199,10 @@ def run(
                 on_epoch=tell,
                 on_choice=None if silent else lambda choice: show(err, str(choice)),
             )
-            letters = records.DeadLetterFile(letters_path, resume=is_resumed, repeats=updates != STDIN)
-            bury = _refusing(updates) if strict else _burying(updates, letters)
+            letters = records.DeadLetterFile(
+                letters_path, resume=is_resumed, repeats=updates != STDIN and not is_pipe(updates)
+            )
+            bury = _refusing(updates) if strict else _burying(updates, letters, durable=state is not None)
             opened = partial(_lines, updates, follow=follow, stopped=interrupt.is_set)
             take = _Taking(loaded, keeping, opened, epoch_size, bury, totals)
             keeper: Keeper | PartedKeeper
@@ -272,6 +279,8 @@ class _Taking:
 def _lines(updates: Path, begin: Position, *, follow: bool, stopped: Callable[[], bool]) -> Lines:
     if updates == STDIN:
         return StreamLines(cast(BufferedIOBase, sys.stdin.buffer), stopped=stopped)
+    if is_pipe(updates):
+        return open_pipe(updates, stopped=stopped)
     return Lines(updates, begin, follow=follow, stopped=stopped)
 
 
@@ -345,17 +354,18 @@ def _sink(path: Path, program: Program, *, durable: bool) -> Iterator[Sink]:
 
 def _refusing(updates: Path) -> Bury:
     def refuse(letter: records.DeadLetter, place: Position) -> NoReturn:
-        name = "<stdin>" if updates == STDIN else _file(updates, place)
+        name = "<stdin>" if updates == STDIN else str(updates) if "file" not in place else _file(updates, place)
         raise FactError([f"{name}:{letter.line}: {letter.reason}"], hints=["without --strict the run goes on"])
 
     return refuse
 
 
-def _burying(updates: Path, letters: records.DeadLetterFile) -> Bury:
-    """The name of a line's file is told if there are several."""
+def _burying(updates: Path, letters: records.DeadLetterFile, *, durable: bool) -> Bury:
+    """The name of a line's file is told if there are several, or may be: the next run on a state may read another."""
 
     def bury(letter: records.DeadLetter, place: Position) -> None:
-        letters.add(letter, **({"file": _file(updates, place)} if updates.is_dir() else {}))
+        named = "file" in place and (durable or updates.is_dir())
+        letters.add(letter, **({"file": _file(updates, place)} if named else {}))
 
     return bury
 

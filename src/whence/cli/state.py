@@ -15,6 +15,7 @@ from whence.cli.functions import load_functions
 from whence.cli.programs import FunctionsOption
 from whence.cli.progress import Progress
 from whence.cli.terminal import err, out, show
+from whence.pipeline.lock import locked_for_reading
 from whence.pipeline.parts.open import open_state, read_state
 from whence.pipeline.parts.store import PartedStore
 from whence.pipeline.store import RETAIN
@@ -79,15 +80,16 @@ def verify_state(
 ) -> None:
     """Check every file, add up the changes, recompute the views from the base tuples, and compare.
 
-    The exit code is 1 if anything differs. The state must not be in use.
+    The exit code is 1 if anything differs. The state must not be in use. Nothing is written: a read-only copy will do.
     """
-    with reported_errors(), shown_warnings(quiet=quiet), Progress(err, "verifying", quiet=quiet):
-        loaded = read_state(folder, load_functions(functions)).program
-        store = open_state(folder, loaded)
-        try:
-            problems = list(problems_of(store, reference.evaluate if by_reference else session.evaluate))
-        finally:
-            store.close()
+    with (
+        reported_errors(),
+        shown_warnings(quiet=quiet),
+        Progress(err, "verifying", quiet=quiet),
+        locked_for_reading(folder),
+    ):
+        store = read_state(folder, load_functions(functions))
+        problems = list(problems_of(store, reference.evaluate if by_reference else session.evaluate))
     for problem in problems:
         show(out, problem)
     if problems:

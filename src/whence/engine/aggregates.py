@@ -122,12 +122,7 @@ class Aggregates(Generic[Ids, Keys]):
 
         Old values go first, with all that follows from them: that may change what the new values are.
         """
-        is_idle = is_idle and not any(groups.touched for groups in self.groups)
-        looked_at = []
-        for groups in self.groups:
-            keys = groups.take(with_waiting=is_idle)
-            if keys is not None:
-                looked_at.append((groups, keys))
+        looked_at = self._take(is_idle)
         while True:
             found = [(groups, *groups.outdated(keys)) for groups, keys in looked_at]
             for groups, old, _ in found:
@@ -138,3 +133,25 @@ class Aggregates(Generic[Ids, Keys]):
         for groups, _, new in found:
             if len(new):
                 insert(groups.spec.output, new)
+
+    def settle_in_steps(
+        self, is_idle: bool, remove: Callable[[str, Keys], None], insert: Callable[[str, Keys], None]
+    ) -> bool:
+        """The same, except that after old values went, others have a say first: False, and it is to be called again."""
+        looked_at = self._take(is_idle)
+        found = [(groups, keys, *groups.outdated(keys)) for groups, keys in looked_at]
+        if any(len(old) for _, _, old, _ in found):
+            for groups, keys, old, _ in found:
+                groups.touched.append(keys)
+                if len(old):
+                    remove(groups.spec.output, old)
+            return False
+        for groups, _, _, new in found:
+            if len(new):
+                insert(groups.spec.output, new)
+        return True
+
+    def _take(self, is_idle: bool) -> list[tuple[Groups[Ids, Keys], Keys]]:
+        is_idle = is_idle and not any(groups.touched for groups in self.groups)
+        taken = ((groups, groups.take(with_waiting=is_idle)) for groups in self.groups)
+        return [(groups, keys) for groups, keys in taken if keys is not None]

@@ -154,6 +154,7 @@ class StratumEpoch(Generic[Ids, Keys, Ranks]):
     """One epoch of one stratum."""
 
     is_counted = True  # a row is lost with its last well-founded derivation, not with the first that goes
+    is_stepped = False  # rows may be lost while others are put back, even where there are no groups
 
     def __init__(self, stratum: SupportStratum[Ids, Keys, Ranks], inputs: Mapping[str, Delta[Ids]]) -> None:
         self.stratum = stratum
@@ -243,8 +244,7 @@ class StratumEpoch(Generic[Ids, Keys, Ranks]):
         before = sum(len(batch) for batches in self.lost.values() for batch in batches)
         self.lost = {name: [spread.left[name]] if name in spread.left else [] for name in self.lost}
         for name, batch in spread.done.items():
-            self.suspended[name].append(batch)
-            self.put_back_from[name].append(batch)
+            self._note_suspended(name, batch)
         found = sum(map(len, spread.done.values())) + sum(map(len, spread.left.values()))
         self.stratum.stats.suspended += found - before
         return True
@@ -252,8 +252,7 @@ class StratumEpoch(Generic[Ids, Keys, Ranks]):
     def _propagate_batch(self, name: str) -> None:
         batch = self.backend.concatenate(self.lost[name])
         self.lost[name] = []
-        self.suspended[name].append(batch)
-        self.put_back_from[name].append(batch)
+        self._note_suspended(name, batch)
         table = self.backend.table(name)
         table.change_flags(batch, on=BATCH)
         for plan in self._plans(name, negated=False):
@@ -287,6 +286,11 @@ class StratumEpoch(Generic[Ids, Keys, Ranks]):
     # -- put back and add
 
     def put_back(self) -> None:
+        self.put_inputs()
+        self._queue_derivable()
+        self.run_rounds()
+
+    def put_inputs(self) -> None:
         self.done = set()
         for name, delta in self.inputs.items():
             self._propagate_input(name, delta.added, negated=False, drop=False)
@@ -295,8 +299,6 @@ class StratumEpoch(Generic[Ids, Keys, Ranks]):
                 groups.touch(name, delta.added)
                 groups.touch(name, delta.gone)
         self.is_settled = True
-        self._queue_derivable()
-        self.run_rounds()
 
     def run_rounds(self) -> None:
         while any(self.queue.values()) or self.aggregates.is_pending:
@@ -319,9 +321,7 @@ class StratumEpoch(Generic[Ids, Keys, Ranks]):
         self.stratum.guard.check(self.plan.relations, self.rounds, self.backend.tuples)
         frontier = self._frontier()
         for name, batch in frontier.items():
-            table = self.backend.table(name)
-            self.made[name].append(table.with_flags(batch, on=ADDED))
-            table.activate(batch, self.stratum.rank)
+            self._make_present(name, batch)
         for name, batch in frontier.items():
             for plan in self._plans(name, negated=False):
                 for keys, ranks in self.backend.run(plan, batch, self._seen_while_adding(plan)):
@@ -336,9 +336,12 @@ class StratumEpoch(Generic[Ids, Keys, Ranks]):
             with self.stratum.stats.phase("aggregate"):
                 self.aggregates.settle(not any(self.queue.values()), self._remove, self._propagate_lost, self._insert)
             self._queue_derivable()
+        return self._next_batches()
+
+    def _next_batches(self) -> dict[str, Ids]:
         frontier = {name: self.backend.concatenate(batches) for name, batches in self.queue.items() if batches}
         self.queue = {name: [] for name in self.queue}
-        if not self.plan.aggregates:
+        if not (self.plan.aggregates or self.is_stepped):
             return frontier
         for name, queued in frontier.items():
             batch, later = self.aggregates.best_first(name, queued)
@@ -439,6 +442,16 @@ class StratumEpoch(Generic[Ids, Keys, Ranks]):
         relation = plan.rule.head.relation
         self._note_lost(relation, self.backend.table(relation).drop_supports(keys, ranks))
 
+    def _make_present(self, name: str, batch: Ids) -> None:
+        table = self.backend.table(name)
+        self.made[name].append(table.with_flags(batch, on=ADDED))
+        table.activate(batch, self.stratum.rank)
+
+    def _note_suspended(self, name: str, batch: Ids) -> None:
+        """Rows that were present: what followed from them is taken away now."""
+        self.suspended[name].append(batch)
+        self.put_back_from[name].append(batch)
+
     def _note_lost(self, name: str, ids: Ids) -> None:
         if len(ids):
             self.lost[name].append(ids)
@@ -456,7 +469,7 @@ class StratumEpoch(Generic[Ids, Keys, Ranks]):
         for name in self.plan.relations:
             table = self.backend.table(name)
             lost, added = self.backend.concatenate(self.suspended[name]), self.backend.concatenate(self.made[name])
-            if self.plan.aggregates:  # rows may have come and gone several times
+            if self.plan.aggregates or self.is_stepped:  # rows may have come and gone several times
                 lost, added = self.backend.distinct(lost), self.backend.distinct(added)
                 added = table.with_flags(added, on=ADDED, off=SUSPENDED)
                 passing = table.with_flags(lost, on=SUSPENDED | ADDED)

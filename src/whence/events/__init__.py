@@ -1,1 +1,8 @@
 """Event programs: what happened to each event, kept in a fraction of the space and rebuilt on demand."""
+
+from whence.events.keys import equivalence_keys
+from whence.events.program import EventProgram, event_program
+from whence.events.questions import Questions
+from whence.events.store import EventStore
+
+__all__ = ["EventProgram", "EventStore", "Questions", "equivalence_keys", "event_program"]

@@ -45,7 +45,7 @@ class Feed:
         for numbered in lines.numbered():
             if numbered is None:
                 continue
-            number, line = numbered
+            number, line = numbered.number, numbered.text
             record = parse_record(line, number, schema)
             if isinstance(record, DeadLetter):
                 self._buried.append((record, lines.name))

@@ -68,8 +68,12 @@ class EventStore:
         if folder is not None and writing:
             folder.mkdir(parents=True, exist_ok=True)
             self.lock = StateLock(folder)
-        self.tables = Tables(folder, _about(events.program, scheme), writing=writing)
-        self._refuse_another(scheme)
+        try:
+            self.tables = Tables(folder, _about(events.program, scheme), writing=writing)
+            self._refuse_another(scheme)
+        except StateError:
+            self.close()
+            raise
         self.ids = ids or ChainedIds(events.description)
         self.texts = Texts(events)
         self.scheme: Scheme = SCHEMES[scheme](self.tables, self.ids)

@@ -124,7 +124,11 @@ class Table:
         return self.stored() + len(self.fresh)
 
     def stored(self) -> int:
-        return sum(pq.read_metadata(self.path / name).num_rows for name in self.files)
+        total = 0
+        for name in self.files:
+            with reported_reading(self.path / name):
+                total += pq.read_metadata(self.path / name).num_rows
+        return total
 
     @property
     def path(self) -> Path:

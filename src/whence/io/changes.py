@@ -43,12 +43,15 @@ class Position(TypedDict, total=False):
     """Where in its source an epoch ends: a JSON object with what its source counts. A source without places leaves it empty."""
 
     file: str
-    line: int  # of the file, and how many bytes are before its end
+    line: int  # of the file, how many bytes are before its end, and a digest of the last of them
     bytes: int
+    digest: str
     query: str | None  # of Spark, its micro-batch, how many rows of it were taken, and whether that was all
     batch: int
     rows: int
     whole: bool
+    seq: int  # of the changes that a database has captured
+    offsets: Mapping[str, Mapping[str, int]]  # of the next message, by topic and partition
     cut: bool  # no commit ended the epoch
 
 

@@ -12,7 +12,7 @@ import select
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from io import BufferedIOBase, UnsupportedOperation
 from pathlib import Path
@@ -228,15 +228,26 @@ def format_changes(
         for relation in shown_relations:
             rows = sort_rows(side.get(relation.name, ()), [each.kind for each in relation.fields])
             for row in rows:
-                values = fields_to_json(row, relation.fields, AS_LISTS, types)
-                yield _line({"epoch": epoch, "op": op, "relation": relation.name, "tuple": values})
+                yield _line(
+                    {"epoch": epoch, "op": op, "relation": relation.name, "tuple": as_json(row, relation, types)}
+                )
+
+
+def as_json(row: Tuple, relation: Relation, types: Types) -> Json:
+    """The tuple of a record."""
+    return fields_to_json(row, relation.fields, AS_LISTS, types)
+
+
+# Which source a letter is from: its file or the like. And where in it: batch and line.
+_Source = tuple[str, ...]
+_Place = tuple[int, ...]
 
 
 @dataclass
 class DeadLetterFile:
     """Exists only if there is something in it; what an earlier run left there goes with the first letter.
 
-    Or the file is resumed: after a crash a source repeats itself from some place on, and letters up to the last one in the
+    Or the file is resumed: after a crash a source repeats itself from some place on, and its letters up to the last one in the
     file are there already. One that does not repeat itself may count its lines anew.
     """
 
@@ -244,21 +255,36 @@ class DeadLetterFile:
     resume: bool = False
     repeats: bool = True
     count: int = 0
-    _last: tuple[int | str, ...] = ()
+    _last: dict[_Source, _Place] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.resume and self.path.exists():
             with reported_writing(self.path), self.path.open("r+b") as file:
-                *lines, rest = file.read().split(b"\n")
-                file.truncate(file.tell() - len(rest))
-            if lines and self.repeats:
-                last = json.loads(lines[-1])
-                self._last = tuple(last[name] for name in last if name not in ("reason", "record"))
+                whole = 0
+                for line in file:
+                    if not line.endswith(b"\n"):
+                        break
+                    whole += len(line)
+                    if self.repeats:
+                        self._remember(line)
+                file.truncate(whole)
+
+    def _remember(self, line: bytes) -> None:
+        """Lines that are not letters are left as they are."""
+        try:
+            found = read_json(line.decode())
+        except ValueError:
+            return
+        if isinstance(found, dict) and isinstance(found.get("line"), int):
+            place = {name: value for name, value in found.items() if name not in ("reason", "record")}
+            source, at = _told_apart(place)
+            if len(at) == len(self._last.get(source, at)):
+                self._last[source] = max(at, self._last.get(source, at))
 
     def add(self, letter: DeadLetter, **place: int | str) -> None:
-        """`place` says where the line is, if its number is not enough; places only grow."""
-        at = (*place.values(), letter.line)
-        if at > self._last:
+        """`place` says where the line is, if its number is not enough; within a source places only grow."""
+        source, at = _told_apart({**place, "line": letter.line})
+        if at > self._last.get(source, ()):
             with reported_writing(self.path):
                 self.path.parent.mkdir(parents=True, exist_ok=True)
                 with self.path.open("ab" if self.count or self.resume else "wb") as file:
@@ -266,6 +292,11 @@ class DeadLetterFile:
                     file.flush()
                     os.fsync(file.fileno())
         self.count += 1
+
+
+def _told_apart(place: Mapping[str, Json]) -> tuple[_Source, _Place]:
+    source = tuple(value for value in place.values() if isinstance(value, str))
+    return source, tuple(value for value in place.values() if isinstance(value, int))
 
 
 @contextmanager

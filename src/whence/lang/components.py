@@ -1,7 +1,8 @@
 """Expanding components: `.init g = Graph<N>` becomes Graph's statements with every name it declares prefixed by `g.`.
 
-A name is looked up in the instance itself, then in the instances around it, then globally. A derived component holds the
-statements of its bases before its own; `.override r` drops the bases' rules for r.
+A name is looked up in the instance itself, then in the instances around it, then globally. What an argument names is looked up
+where the argument is written: `Closure<edge>` closes the program's `edge` even if Closure has a relation of that name. A derived
+component holds the statements of its bases before its own; `.override r` drops the bases' rules for r.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from whence.lang.diagnostics import BadComponent, Diagnostic, Redefined, Unknown
 from whence.lang.rewrite import rebuild
 
 MAX_DEPTH = 50
+OUTSIDE = "^"  # before a name that came in as an argument: it is looked up outside of the instance, which takes one such mark off
 # How many statements all instances together may have, those that instances around them copy counted again.
 MAX_COPIES = 200_000
 N = TypeVar("N", bound=tree.Statement | tree.TypeRef)
@@ -89,7 +91,7 @@ class _Expander:
             self.lost.add(init.name)
             return []
         problems = len(self.found)
-        contents, inner = self._contents(init.component, scope, frozenset())
+        contents, inner = self._contents(_mark_arguments(init.component), scope, frozenset())
         statements = self.expand(contents, f"{prefix}{init.name}.", inner, depth + 1)
         self._count(len(statements), init)
         if len(self.found) > problems:
@@ -112,20 +114,21 @@ class _Expander:
         self, ref: tree.TypeRef, scope: Mapping[str, _Template], active: frozenset[str]
     ) -> tuple[list[tree.Statement], Mapping[str, _Template]]:
         """A component's statements, inherited ones first, with its parameters replaced."""
-        template = scope.get(ref.name)
+        name = ref.name.lstrip(OUTSIDE)
+        template = scope.get(name)
         if template is None:
-            close = get_close_matches(ref.name, scope, 1)
+            close = get_close_matches(name, scope, 1)
             advice = f"did you mean {close[0]}?" if close else "declare it with .comp"
-            self.found.append(UnknownComponent(ref.span, name=ref.name, advice=advice))
+            self.found.append(UnknownComponent(ref.span, name=name, advice=advice))
             return [], scope
         component = template.component
         self._count(len(component.statements), ref)
         if self.endless:
             return [], scope
-        if ref.name in active or len(active) > MAX_DEPTH:
+        if name in active or len(active) > MAX_DEPTH:
             problem = (
-                f"component {ref.name} inherits from itself"
-                if ref.name in active
+                f"component {name} inherits from itself"
+                if name in active
                 else f"components inherit from each other more than {MAX_DEPTH} levels deep"
             )
             self.found.append(BadComponent(component.span, problem=problem, advice="break the chain"))
@@ -134,7 +137,7 @@ class _Expander:
             self.found.append(
                 BadComponent(
                     ref.span,
-                    problem=f"component {ref.name} takes {counted(len(component.params), 'parameter')}, not {len(ref.args)}",
+                    problem=f"component {name} takes {counted(len(component.params), 'parameter')}, not {len(ref.args)}",
                     advice=f"it is declared as {component.name}<{', '.join(component.params)}>"
                     if component.params
                     else "write no < >",
@@ -142,14 +145,17 @@ class _Expander:
             )
             return [], scope
         values = dict(zip(component.params, ref.args, strict=True))
+        for statement in component.statements:
+            if isinstance(statement, tree.TypeDecl) and statement.name in values:  # the instance declares it
+                values[statement.name] = _without_marks(values[statement.name])
         own = [_substitute(statement, values) for statement in component.statements]
         # Arguments that name components are looked up where they were written.
         inner: dict[str, _Template] = dict(template.scope) | {
-            arg.name: scope[arg.name] for arg in ref.args if arg.name in scope
+            arg: scope[arg] for arg in (each.name.lstrip(OUTSIDE) for each in ref.args) if arg in scope
         }
         inherited: list[tree.Statement] = []
         for base in component.bases:
-            statements, base_scope = self._contents(_substitute(base, values), inner, active | {ref.name})
+            statements, base_scope = self._contents(_substitute(base, values), inner, active | {name})
             inherited += statements
             inner = {**base_scope, **inner}
         return self._override(inherited, own) + own, inner
@@ -191,6 +197,17 @@ def _redefined(statement: tree.Component | tree.Init, first: tree.Component | tr
     return Redefined(statement.span, what=what, name=statement.name, related=[(first.span, "it is defined here")])
 
 
+def _mark_arguments(ref: tree.TypeRef) -> tree.TypeRef:
+    def mark(part: object) -> object:
+        return replace(part, name=OUTSIDE + part.name) if isinstance(part, tree.TypeRef) else part
+
+    return replace(ref, args=tuple(rebuild(arg, mark) for arg in ref.args))
+
+
+def _without_marks(ref: tree.TypeRef) -> tree.TypeRef:
+    return replace(ref, name=ref.name.lstrip(OUTSIDE))
+
+
 def _substitute(node: N, values: Mapping[str, tree.TypeRef]) -> N:
     """The node with component parameters replaced by their values, in types and in names of relations (`T.edge`)."""
     if not values:
@@ -206,6 +223,9 @@ def _substitute(node: N, values: Mapping[str, tree.TypeRef]) -> N:
             return replace(values[part.name], span=part.span)
         if isinstance(part, tree.TypeDecl) and part.name in names:
             return replace(part, name=names[part.name])
+        if isinstance(part, tree.Atom) and part.relation in names:
+            # A relation that does not fit is a mistake of the argument, whatever the component does with it.
+            return replace(part, relation=names[part.relation], span=values[part.relation].span)
         return _rename_uses(part, replace_first, replace_first)
 
     return rebuild(node, change)
@@ -232,13 +252,13 @@ class _Names:
 
 
 def _prefix_names(statement: tree.Statement, names: _Names, prefix: str) -> tree.Statement:
-    """The statement with each name that the instance declares prefixed."""
+    """The statement with each name that the instance declares prefixed, and arguments one step closer to where they are from."""
 
     def relation_name(name: str) -> str:
-        return prefix + name if name in names.relations else name
+        return prefix + name if name in names.relations else name.removeprefix(OUTSIDE)
 
     def type_name(name: str) -> str:
-        return prefix + name if name in names.types else name
+        return prefix + name if name in names.types else name.removeprefix(OUTSIDE)
 
     def change(part: object) -> object:
         match part:

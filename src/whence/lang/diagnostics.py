@@ -63,7 +63,7 @@ class BadLiteral(Diagnostic):
 class MissingInclude(Diagnostic):
     code = "W0104"
     message = "cannot include {name}: {problem}"
-    hint = "the path is taken relative to the including file"
+    hint = "{advice}"
 
 
 class BadPreprocessorLine(Diagnostic):

@@ -370,6 +370,7 @@ SIGNATURES: dict[str, tuple[Signature, ...]] = {
     "append": (Signature(("list", "item"), "list"),),
     "concat": (Signature(("list", "list"), "list"),),
     "last": (Signature(("list",), "item"),),
+    "occurs": (Signature(("list", "item"), NUMBER),),
 }
 
 
@@ -417,6 +418,7 @@ _NAMED: dict[tuple[str, str], Callable[..., Value]] = {
     ("append", "any"): lambda items, item: check_structure(compound((*items, item))),
     ("concat", "any"): lambda left, right: check_structure(compound(left + right)),
     ("last", "any"): _last,
+    ("occurs", "any"): lambda items, item: items.count(item),
 }
 
 

@@ -29,6 +29,7 @@ from whence.lang.diagnostics import (
 )
 from whence.lang.functors import SIGNATURES
 from whence.lang.infer import Inference, RuleInference
+from whence.lang.inline import inline_relations
 from whence.lang.lower import lower_rule
 from whence.lang.normalize import FlatRule, normalize
 from whence.lang.parser import Parsed, names_in, parse
@@ -51,11 +52,12 @@ def load(
     dialect: str = "datalog",
     functions: Functions | None = None,
     folder: Path | None = None,
+    confined: bool = False,
 ) -> Program:
     """The program in `text`, checked. Raises `ProgramError` with everything that is wrong with it.
 
     The dialect is `datalog` or `sql`. `functions` are the Python functions that `.functor` declarations refer to; `folder` is
-    where includes are looked up.
+    where includes are looked up, and if `confined` they have to be below it.
 
     >>> load("p(1). q(x + 1) :- p(x). .output q").relations["q"].fields[0].kind
     Primitive(name='number')
@@ -71,7 +73,7 @@ def load(
             problems: list[Diagnostic] = []
             parsed = Parsed(*translate(source, functions or {}))
         else:
-            source, problems = preprocess(text, name, folder)
+            source, problems = preprocess(text, name, folder, confined=confined)
             try:
                 parsed = parse(source)
             except RecursionError:
@@ -86,12 +88,15 @@ def load(
             raise ProgramError(source, tuple(found.errors)) from None
 
 
-def load_file(path: Path | str, *, functions: Functions | None = None) -> Program:
-    """The program in a file: SQL if its name ends in `.sql`, Datalog otherwise."""
+def load_file(path: Path | str, *, functions: Functions | None = None, confined: bool = False) -> Program:
+    """The program in a file: SQL if its name ends in `.sql`, Datalog otherwise.
+
+    If `confined`, it includes nothing but files below its folder.
+    """
     path = Path(path)
     dialect = "sql" if path.suffix == ".sql" else "datalog"
     text = path.read_text(encoding="utf-8-sig")
-    return load(text, name=str(path), dialect=dialect, functions=functions, folder=path.parent)
+    return load(text, name=str(path), dialect=dialect, functions=functions, folder=path.parent, confined=confined)
 
 
 def _without_echoes(syntax: list[Diagnostic], problems: list[Diagnostic]) -> list[Diagnostic]:
@@ -153,12 +158,17 @@ def check(
         found,
     )
     diagnostics.raise_if_errors()
+    inlined = inline_relations(module, declarations.relations, rules, subsumptions, declarations.transfers)
+    if inlined.rules is not rules:
+        inlined.rules[:] = [rule for rule in inlined.rules if (rule.name, rule.span) not in dropped]
+        strata = stratify(inlined.relations, inlined.rules, inlined.subsumptions, found)
+        diagnostics.raise_if_errors()
     return Program(
         source,
         inference.kinds.types(),
-        declarations.relations,
-        tuple(rules),
-        tuple(subsumptions),
+        inlined.relations,
+        tuple(inlined.rules),
+        tuple(inlined.subsumptions),
         strata,
         tuple(declarations.transfers),
         # Evaluators go by name: what has the name of a built-in functor, and is not meant, is left out.
@@ -218,7 +228,9 @@ def _warn_unused(declarations: Declarations, rules: list[FlatRule], errors: _Err
             # What occurs once beside an error may be part of it.
             diagnostics.found += [] if errors.touch(span) else single
     for name, relation in declarations.relations.items():
-        if declarations.is_lost(name):
+        if declarations.is_lost(name) or (name in filled and name in read):
+            continue
+        if diagnostics.source.place(relation.span).file.of_library:  # a component may offer more than a program takes
             continue
         if name not in filled:
             if name in read:

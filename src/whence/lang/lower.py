@@ -43,6 +43,17 @@ def lower_rule(inference: RuleInference, found: list[Diagnostic]) -> core.Rule |
     return core.Rule(flat.name, head, tuple(body), flat.span)
 
 
+def equate(left: core.Term, right: core.Term, span: Span) -> list[core.Literal]:
+    """An equality; that of two structures becomes equalities of their parts."""
+    if isinstance(left, core.Make) and isinstance(right, core.Make):
+        if left.branch != right.branch or len(left.args) != len(right.args):
+            return [core.Comparison("!=", core.Const(0, NUMBER), core.Const(0, NUMBER), span)]
+        return [part for one, other in zip(left.args, right.args, strict=True) for part in equate(one, other, span)]
+    if isinstance(left, core.Anything) or isinstance(right, core.Anything):
+        return []
+    return [core.Comparison("=", left, right, span)]
+
+
 class _Lowering:
     def __init__(self, inference: RuleInference, found: list[Diagnostic]) -> None:
         self.inference = inference
@@ -134,7 +145,7 @@ class _Lowering:
                 return [core.Negation(self._atom(atom), literal.span)]
             case tree.Constraint(op=op, left=left, right=right):
                 if op == "=":  # one side is a pattern
-                    return self._equate(self.term(left), self.term(right), literal.span)
+                    return equate(self.term(left), self.term(right), literal.span)
                 return [core.Comparison(op, self.value(left), self.value(right), literal.span)]
             case FlatRange(target=target, args=args):
                 return [core.Generator(self.term(target), tuple(self.value(arg) for arg in args), literal.span)]
@@ -154,20 +165,6 @@ class _Lowering:
             else:
                 args.append(self.term(arg))
         return core.Atom(atom.relation, tuple(args), atom.span)
-
-    def _equate(self, left: core.Term, right: core.Term, span: Span) -> list[core.Literal]:
-        """An equality; that of two structures becomes equalities of their parts."""
-        if isinstance(left, core.Make) and isinstance(right, core.Make):
-            if left.branch != right.branch or len(left.args) != len(right.args):
-                return [core.Comparison("!=", core.Const(0, NUMBER), core.Const(0, NUMBER), span)]
-            return [
-                part
-                for one, other in zip(left.args, right.args, strict=True)
-                for part in self._equate(one, other, span)
-            ]
-        if isinstance(left, core.Anything) or isinstance(right, core.Anything):
-            return []
-        return [core.Comparison("=", left, right, span)]
 
     def _aggregate(self, literal: FlatAggregate) -> core.Aggregation:
         value = None if literal.value is None else self.value(literal.value)

@@ -29,23 +29,32 @@ _DEEPEST = 64
 # Files that include others twice each can ask for more text than there is memory: all includes of a program are counted.
 _MOST_INCLUDES = 10_000
 _LARGEST = 64_000_000
+_RELATIVE = "the path is taken relative to the including file"
+
+# Files that come with Whence: `.include "whence/paths.dl"` means the one here, whatever lies beside the program.
+LIBRARY = Path(__file__).parents[1] / "library"
+_LIBRARY_PREFIX = "whence/"
 
 
-def preprocess(text: str, name: str, folder: Path | None) -> tuple[Source, list[Diagnostic]]:
-    """`folder` is where `text` was read from; without one, nothing can be included."""
+def preprocess(text: str, name: str, folder: Path | None, *, confined: bool = False) -> tuple[Source, list[Diagnostic]]:
+    """`folder` is where `text` was read from; without one, nothing can be included, and if confined only what is below it."""
     # A line break in front lets the pattern look at every line's start in the same way.
     if _PLAIN.fullmatch("\n" + text) and not any(name in text for name in PREDEFINED):
         return Source.of(text, name), []
-    run = _Run()
+    run = _Run(folder.resolve() if folder is not None and confined else None)
     path = None if folder is None else folder / PurePath(name).name
     _Reader(File(name, text), path, run, parents=()).read()
     return Source("".join(run.parts), tuple(run.segments)), run.found
 
 
 class _Run:
-    """What all files of one program share: the output so far and what has been defined."""
+    """What all files of one program share: the output so far and what has been defined.
 
-    def __init__(self) -> None:
+    Only files below `bounds` are included, if there are any.
+    """
+
+    def __init__(self, bounds: Path | None) -> None:
+        self.bounds = bounds
         self.parts: list[str] = []
         self.length = 0
         self.segments: list[Segment] = []
@@ -81,7 +90,8 @@ class _Run:
         counted = (
             f"{_MOST_INCLUDES:,} times" if self.includes > _MOST_INCLUDES else f"more than {_LARGEST:,} characters"
         )
-        raise Refused(MissingInclude, name=name, problem=f"the program has included {counted} already")
+        problem = f"the program has included {counted} already"
+        raise Refused(MissingInclude, name=name, problem=problem, advice=_RELATIVE)
 
     def _add(self, text: str) -> Span:
         start = self.length
@@ -219,10 +229,22 @@ class _Reader:
         name = rest[1:-1]
         if self.run.is_full:  # said once
             return
-        if self.path is None:
-            raise Refused(MissingInclude, name=name, problem="the program was not read from a file")
-        file = File(str(PurePath(self.file.name).parent / name), _read(name, self.path.parent / name))
-        reader = _Reader(file, self.path.parent / name, self.run, parents=self.chain)
+        if name.startswith(_LIBRARY_PREFIX):
+            path = _find_in_library(name)
+            file = File(name, _read(name, path), of_library=True)
+        elif self.path is None:
+            problem = "the program was not read from a file"
+            raise Refused(MissingInclude, name=name, problem=problem, advice=_RELATIVE)
+        else:
+            path = self.path.parent / name
+            if self.run.bounds is not None and not path.resolve().is_relative_to(self.run.bounds):
+                problem, advice = (
+                    "it is not below the program's folder",
+                    "leave out --confined if you trust the program",
+                )
+                raise Refused(MissingInclude, name=name, problem=problem, advice=advice)
+            file = File(str(PurePath(self.file.name).parent / name), _read(name, path), self.file.of_library)
+        reader = _Reader(file, path, self.run, parents=self.chain)
         if reader.identity in self.run.once:
             return
         self._refuse_cycle(name, reader)
@@ -238,9 +260,19 @@ class _Reader:
         for at, parent in enumerate(self.chain):
             if parent.identity == reader.identity:
                 cycle = " -> ".join(each.file.name for each in reader.chain[at:])
-                raise Refused(MissingInclude, name=name, problem=f"files include each other: {cycle}")
+                problem = f"files include each other: {cycle}"
+                raise Refused(MissingInclude, name=name, problem=problem, advice=_RELATIVE)
         if len(self.chain) >= _DEEPEST:
-            raise Refused(MissingInclude, name=name, problem=f"includes are nested more than {_DEEPEST} deep")
+            problem = f"includes are nested more than {_DEEPEST} deep"
+            raise Refused(MissingInclude, name=name, problem=problem, advice=_RELATIVE)
+
+
+def _find_in_library(name: str) -> Path:
+    held = {f"{_LIBRARY_PREFIX}{path.name}": path for path in sorted(LIBRARY.glob("*.dl"))}
+    if name not in held:
+        problem, advice = "the library has no such file", f"it has {', '.join(held)}"
+        raise Refused(MissingInclude, name=name, problem=problem, advice=advice)
+    return held[name]
 
 
 def _read(name: str, path: Path) -> str:
@@ -252,7 +284,7 @@ def _read(name: str, path: Path) -> str:
         problem = "it is not UTF-8 text"
     except OSError as error:
         problem = error.strerror or str(error)
-    raise Refused(MissingInclude, name=name, problem=problem)
+    raise Refused(MissingInclude, name=name, problem=problem, advice=_RELATIVE)
 
 
 def _without_comments(line: str) -> tuple[str, str]:

@@ -15,10 +15,11 @@ from whence.lang.tree import Span
 
 @dataclass(frozen=True)
 class File:
-    """One file as read; `name` is what errors call it."""
+    """One file as read; `name` is what errors call it. Files of the library come with Whence."""
 
     name: str
     text: str
+    of_library: bool = False
 
     @cached_property
     def line_starts(self) -> list[int]:

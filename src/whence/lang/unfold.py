@@ -68,7 +68,7 @@ def _unbound(rules: _Rules) -> set[str]:
         more = {
             name
             for name, each in rules.items()
-            if any(not _variables(head) <= _bound(body, unbound) for head, body in each)
+            if any(not _needed(head) <= _bound(body, unbound) for head, body in each)
         }
         if more == unbound:
             return unbound
@@ -79,11 +79,23 @@ def _variables(node: object) -> set[str]:
     return {part.name for part in tree.walk(node) if isinstance(part, tree.Variable)}
 
 
+def _needed(node: object) -> set[str]:
+    """The variables outside of aggregates, which bind their own."""
+    if isinstance(node, tree.Aggregate):
+        return set()
+    if isinstance(node, tree.Atom | tree.Call | tree.Branch):
+        return set().union(*map(_needed, node.args))
+    return _variables(node)
+
+
 def _bound(body: tree.Formula, unbound: set[str]) -> set[str]:
     """Variables that a body may bind: by an atom, or by an equation whose other side is bound."""
     bound: set[str] = set()
     equations: list[tree.Constraint] = []
     for part in _positive(body):
+        for inner in tree.walk(part):  # its variables can be witnesses
+            if isinstance(inner, tree.Aggregate) and inner.op in ("min", "max"):
+                bound |= _variables(inner.body)
         if isinstance(part, tree.Atom) and part.relation not in unbound:
             bound |= _variables(part)
         elif isinstance(part, tree.Constraint) and part.op == "=":
@@ -91,8 +103,8 @@ def _bound(body: tree.Formula, unbound: set[str]) -> set[str]:
     for _ in equations:
         for each in equations:
             for one, other in ((each.left, each.right), (each.right, each.left)):
-                if _variables(other) <= bound:
-                    bound |= _variables(one)
+                if _needed(other) <= bound:
+                    bound |= _needed(one)
     return bound
 
 

@@ -13,7 +13,7 @@ from whence.io.changes import Epoch, Position
 from whence.io.updates import DeadLetter, DeadLetterFile, Schema
 from whence.pipeline.epochs import EpochCutter
 from whence.pipeline.frames import Inputs
-from whence.pipeline.records import cut_epochs
+from whence.pipeline.records import NumberedLine, cut_epochs
 
 
 class Batches(Protocol):
@@ -58,11 +58,11 @@ class RecordBatches:
         lines = rows.column("value").cast(pa.binary()).to_pylist()
         taken = begin = done.get("rows", 0) if done.get("batch") == batch else 0
 
-        def numbered() -> Iterator[tuple[int, bytes]]:
+        def numbered() -> Iterator[NumberedLine]:
             nonlocal taken
             for line in lines[begin:]:
                 taken += 1
-                yield taken, line or b""
+                yield NumberedLine(taken, line or b"")
 
         def bury(letter: DeadLetter) -> None:
             self.letters.add(letter, batch=batch)

@@ -19,6 +19,10 @@ class StateError(FactError):
     """State that cannot be used: what is wrong, and what to do about it."""
 
 
+class StateWarning(UserWarning):
+    """Part of the state was damaged, and made again from what is whole."""
+
+
 class Damaged(StateError):
     """A file of the state that is missing or not as it was written."""
 

@@ -11,18 +11,14 @@ from pathlib import Path
 from whence.io.updates import reported_writing
 from whence.lang.program import Program
 from whence.lang.types import Tuple
-from whence.pipeline import log
-from whence.pipeline.files import PARTIAL, Damaged, StateError
+from whence.pipeline import log, metrics
+from whence.pipeline.files import PARTIAL, Damaged, StateError, StateWarning
 from whence.pipeline.lock import StateLock
 from whence.pipeline.log import Segment
 from whence.pipeline.manifest import Manifest, read_manifest, write_manifest
 from whence.pipeline.snapshots import Snapshot
 
 _ATTEMPTS = 5
-
-
-class StateWarning(UserWarning):
-    """Part of the state was damaged, and made again from what is whole."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +57,17 @@ class StateFolder(ABC):
         return max(self.manifest.snapshots[-1].epoch, segments[-1].last if segments else 0)
 
     @property
+    def known_epoch(self) -> int:
+        """The last that is known to have happened: sinks had it, or its figures were written, which is done after its segment."""
+        return max(self.manifest.delivered, 0 if self.is_new else metrics.last_epoch_of(self.folder))
+
+    def refuse_lost_epochs(self) -> None:
+        """Raises Damaged if the log ends before an epoch that has happened. One that is written meanwhile may not be seen."""
+        if self.lock is not None and self.last_epoch < self.known_epoch:
+            problem = f"epochs {self.last_epoch + 1} to {self.known_epoch} have happened, but are missing"
+            raise Damaged(self._log, problem)
+
+    @property
     def oldest_epoch(self) -> int:
         """The first that `view_at` knows."""
         return self.manifest.snapshots[0].epoch
@@ -87,7 +94,7 @@ class StateFolder(ABC):
         It is made from the newest snapshot before, or from the one given.
         """
         if relation not in self.outputs:
-            raise StateError([f"{relation} is no output of the program; its outputs are {', '.join(self.outputs)}"])
+            raise StateError([f"{relation} is not an output of the program; its outputs are {', '.join(self.outputs)}"])
         for attempt in range(_ATTEMPTS):
             try:
                 return self._view_at(relation, epoch, start)
@@ -146,7 +153,7 @@ def look_into(folder: Path) -> Manifest:
     """The manifest of a folder that may be in use. Raises StateError."""
     found = read_manifest(folder)
     if found is None:
-        raise StateError([f"{folder} is no state folder: it has no manifest.json"])
+        raise StateError([f"{folder} is not a state folder: it has no manifest.json"])
     return found[0]
 
 
@@ -156,6 +163,7 @@ def _manifest(folder: Path, program: Program) -> Manifest:
     if found is None:
         if log.list_segments(folder / "log"):
             raise Damaged(folder / "manifest.json", "the file is missing, though there are epochs")
+        (folder / metrics.NAME).unlink(missing_ok=True)  # of another state
         return Manifest.of(program)
     manifest, problems = found
     for problem in problems:

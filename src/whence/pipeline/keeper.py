@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from threading import RLock
 
 import pyarrow as pa
@@ -127,11 +128,14 @@ class Keeper:
         return self.session.stats()
 
     def close(self, *, delivered: bool = True) -> None:
-        """After the last epoch. Sinks that have all of it need not be given the end of it again."""
-        if self._publisher is not None:
-            self._publisher.close()
-        if self.store is not None:
-            self.store.close(self.epoch if delivered else None)
+        """After the last epoch. Sinks that have all of it need not be given the end of it again; all of them are closed."""
+        with ExitStack() as last:
+            for sink in self._sinks:
+                last.callback(sink.close)
+            if self._publisher is not None:
+                self._publisher.close()
+            if self.store is not None:
+                self.store.close(self.epoch if delivered else None)
 
     def hand_over(self) -> None:
         """Another keeper goes on from the state on disk. The session is let go, whoever still has this one."""

@@ -7,6 +7,7 @@ one relation, with the relation's columns filled; what is known of whole epochs 
 from __future__ import annotations
 
 import json
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -25,6 +26,7 @@ from whence.pipeline.files import Damaged, checksum, read_file, write_file
 
 SUFFIX = ".parquet"
 _METADATA = b"whence"
+_NAME = re.compile(r"(\d{12,})-(\d{12,})-([0-9a-f]+)\.")
 _UPDATE, _CHANGE = "update", "change"
 
 
@@ -55,8 +57,15 @@ class Segment:
 
     @classmethod
     def named(cls, name: str) -> Segment:
-        first, last, found = name.partition(".")[0].split("-")
-        return cls(int(first), int(last), found)
+        found = cls.of(name)
+        assert found is not None
+        return found
+
+    @classmethod
+    def of(cls, name: str) -> Segment | None:
+        """What a name says; None for that of somebody else's file."""
+        found = _NAME.match(name)
+        return None if found is None else cls(int(found[1]), int(found[2]), found[3])
 
 
 def write_segment(folder: Path, entries: Sequence[Entry], program: Program) -> Segment:
@@ -73,8 +82,8 @@ def read_segment(folder: Path, segment: Segment, program: Program) -> list[Entry
 
 def list_segments(folder: Path, suffix: str = SUFFIX) -> list[Segment]:
     """Those that follow each other, in order; parts of a longer one, which a crash may have left, are not among them."""
-    names = (path.name for path in folder.glob(f"*{suffix}"))
-    found = sorted(map(Segment.named, names), key=lambda each: (each.first, -each.last))
+    named = (Segment.of(path.name) for path in folder.glob(f"*{suffix}"))
+    found = sorted((each for each in named if each is not None), key=lambda each: (each.first, -each.last))
     chosen: list[Segment] = []
     for each in found:
         if not chosen or each.first > chosen[-1].last:
@@ -83,21 +92,26 @@ def list_segments(folder: Path, suffix: str = SUFFIX) -> list[Segment]:
 
 
 def remove_leftovers(folder: Path, used: Iterable[str]) -> None:
-    """What is not among the names: parts of merged segments, forgotten epochs, files that were never completed."""
+    """What is not among the names: parts of merged segments, forgotten epochs, files that were never completed.
+
+    What somebody else put there stays.
+    """
     names = set(used)
     for path in folder.iterdir():
-        if path.name not in names and path.is_file():
+        if path.name not in names and path.is_file() and Segment.of(path.name) is not None:
             path.unlink(missing_ok=True)
 
 
-def chain(folder: Path, segments: Sequence[Segment], after: int) -> list[Segment]:
-    """The segments that hold the epochs after one, without a gap. Raises Damaged."""
+def chain(folder: Path, segments: Sequence[Segment], after: int, last: int = 0) -> list[Segment]:
+    """The segments that hold the epochs after one, up to `last` at least, without a gap. Raises Damaged."""
     wanted = [each for each in segments if each.last > after]
     expected = after + 1
     for each in wanted:
         if each.first != expected:
             raise Damaged(folder, f"epochs {expected} to {each.first - 1} are missing")
         expected = each.last + 1
+    if expected <= last:
+        raise Damaged(folder, f"epochs {expected} to {last} are missing")
     return wanted
 
 

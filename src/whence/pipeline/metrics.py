@@ -12,12 +12,23 @@ from pathlib import Path
 from whence.io.updates import reported_writing
 from whence.pipeline.report import EpochReport
 
+NAME = "metrics.json"
+
+
+def last_epoch_of(folder: Path) -> int:
+    """The last epoch of the figures, or 0 if there are none."""
+    try:
+        last: object = json.loads((folder / NAME).read_bytes())["last"]["epoch"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return 0
+    return last if isinstance(last, int) else 0
+
 
 class MetricsFile:
     """The last epoch, and what the process has done since it started."""
 
     def __init__(self, folder: Path) -> None:
-        self.path = folder / "metrics.json"
+        self.path = folder / NAME
         self._totals = dict.fromkeys(("epochs", "updates", "no_ops", "inserted", "deleted", "rounds"), 0)
         self._seconds = 0.0
         self._since = time.time()

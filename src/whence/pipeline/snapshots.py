@@ -114,6 +114,14 @@ def count_view(folder: Path, snapshot: Snapshot, relation: str, part: str = "") 
     return rows
 
 
+def remove_others(folder: Path, kept: Iterable[Snapshot]) -> None:
+    """Snapshots that are not among those given. What somebody else put there stays."""
+    names = {each.name for each in kept}
+    for path in folder.iterdir():
+        if path.name not in names and path.name.isdecimal() and path.is_dir():
+            shutil.rmtree(path)
+
+
 def check_snapshot(folder: Path, snapshot: Snapshot) -> None:
     """Raises Damaged if a file of it is not as it was written."""
     for path, expected in snapshot.files.items():

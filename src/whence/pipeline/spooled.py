@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -20,8 +20,8 @@ from whence.pipeline.epochs import EpochCutter
 from whence.pipeline.keeper import Keeper
 from whence.pipeline.lines import Lines
 from whence.pipeline.parts.keeping import Keeping
-from whence.pipeline.records import Bury, cut_epochs
-from whence.pipeline.spool import FilePlace, Spool, epoch_ends
+from whence.pipeline.records import Bury, NumberedLine, cut_epochs
+from whence.pipeline.spool import EpochEnds, FilePlace, Spool
 from whence.pipeline.streaming import Maintenance, query_id, read_folder
 
 if TYPE_CHECKING:
@@ -46,20 +46,20 @@ class SpoolBatches:
         names = [Path(name).name for name in ordered.column("file").to_pylist()]
         if not is_done(batch, done):
             lines = zip(names, ordered.column("value").to_pylist(), strict=True)
-            files = [[line for _, line in each] for _, each in groupby(lines, key=lambda each: each[0])]
+            files = {name: [line for _, line in each] for name, each in groupby(lines, key=lambda each: each[0])}
             yield from self._epochs(batch, files, done)
         self.spool.taken(set(names))
 
-    def _epochs(self, batch: int, files: list[list[bytes]], done: Position) -> Iterator[Epoch]:
+    def _epochs(self, batch: int, files: Mapping[str, list[bytes]], done: Position) -> Iterator[Epoch]:
         begin = done.get("rows", 0) if done.get("batch") == batch else 0
-        total = sum(map(len, files))
+        total = sum(map(len, files.values()))
         taken = 0
-        current = FilePlace(files[0])
+        current = FilePlace(next(iter(files.values())))
 
-        def numbered() -> Iterator[tuple[int, bytes] | None]:
+        def numbered() -> Iterator[NumberedLine | None]:
             nonlocal taken, current
-            for lines in files:
-                current = FilePlace(lines)
+            for name, lines in files.items():
+                current = FilePlace(lines, self.spool.records(name))
                 taken += 1
                 for each in current:
                     taken += 1
@@ -104,7 +104,7 @@ class SpooledRun:
         maintenance = Maintenance(self.keeping, self.keeper, frame, batches, self.folder / "checkpoint")
         try:
             lines.stopped = _either(lines.stopped, _has_ended(maintenance))
-            spool.fill(lines, epoch_ends(self.schema, self.size), lines.stopped)
+            spool.fill(lines, EpochEnds(self.schema, self.size), lines.stopped)
             maintenance.finish()
         finally:
             maintenance.stop()

@@ -7,7 +7,6 @@ if the newer snapshot cannot be read, the state is made from the older one.
 
 from __future__ import annotations
 
-import shutil
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,8 +20,8 @@ from whence.lang.program import Program
 from whence.lang.types import Tuple
 from whence.pipeline import log, snapshots
 from whence.pipeline.base import Base
-from whence.pipeline.files import Damaged, StateError
-from whence.pipeline.folder import Piece, StateFolder, StateWarning, lock_folder, look_into
+from whence.pipeline.files import Damaged, StateError, StateWarning
+from whence.pipeline.folder import Piece, StateFolder, lock_folder, look_into
 from whence.pipeline.log import Entry, Segment
 from whence.pipeline.manifest import Manifest
 from whence.pipeline.snapshots import Rows, Snapshot
@@ -97,10 +96,7 @@ class Store(StateFolder):
                 log.write_segment(self._log, entries, self.program)
 
     def _remove_leftovers(self) -> None:
-        named = {each.name for each in self.manifest.snapshots}
-        for path in self._snapshots.iterdir():
-            if path.name not in named:
-                shutil.rmtree(path)
+        snapshots.remove_others(self._snapshots, self.manifest.snapshots)
         used = [each.name for each in self.segments if self.is_new or each.last > self.oldest_epoch]
         log.remove_leftovers(self._log, used)
 
@@ -119,6 +115,7 @@ class Store(StateFolder):
         """The state after the last epoch. A snapshot that is damaged is passed over, with a warning. Raises Damaged."""
         if self.lock is not None:  # a run that goes on may be writing what looks like leftovers
             self._remove_leftovers()
+        self.refuse_lost_epochs()
         snapshot, base = self._newest_whole()
         last, source = snapshot.epoch, snapshot.source
         entries = self._entries(snapshot.epoch)
@@ -170,7 +167,7 @@ class Store(StateFolder):
             except Damaged as error:
                 yield error.problems[0]
         try:
-            log.chain(self._log, self.segments, self.oldest_epoch)
+            log.chain(self._log, self.segments, self.oldest_epoch, self.known_epoch)
         except Damaged as error:
             yield error.problems[0]
 

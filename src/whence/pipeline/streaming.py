@@ -16,9 +16,9 @@ from whence.io.updates import DeadLetterFile, Schema
 from whence.lang.program import Program
 from whence.lang.types import Tuple
 from whence.limits import Limits
-from whence.pipeline.batches import Batches, RecordBatches, RelationBatches
+from whence.pipeline.batches import Batches, RecordBatches, RelationBatches, is_done
 from whence.pipeline.failures import reported_failures
-from whence.pipeline.files import StateError
+from whence.pipeline.files import StateError, write_file
 from whence.pipeline.frames import BadInput, Inputs
 from whence.pipeline.keeper import Keeper
 from whence.pipeline.parts.keeping import Keeping
@@ -171,6 +171,7 @@ class Maintenance:
         self._one_at_a_time = threading.Lock()
         self._checkpoint = checkpoint
         self._refuse_another_checkpoint()
+        self._refuse_lost_batches()
         self._listener = EpochListener(frame.sparkSession, lambda: query_id(checkpoint), listeners)
         writer = frame.writeStream.foreachBatch(self._take).option("checkpointLocation", str(checkpoint))
         if once:
@@ -245,6 +246,9 @@ class Maintenance:
         reports = self.keeper.apply(replace(each, source={**each.source, "query": query}) for each in epochs)
         if reports:
             self.progress = reports[-1]
+        if not is_done(batch, self.keeper.source):
+            # Spark will commit a batch whose end the log knows nothing of: there was no epoch in it, or none at its end.
+            write_file(self._last_batch, json.dumps({"query": query, "batch": batch}).encode())
         self._listener.applied(batch, reports)
         self.keeper = self._keeping.outgrown(self.keeper, frame.sparkSession)
         self.seconds += time.perf_counter() - started
@@ -255,6 +259,34 @@ class Maintenance:
         if expected is not None and query_id(self._checkpoint) != expected:
             problem = f"{self._checkpoint} is not the checkpoint that the state was made with: batches could be lost"
             raise StateError([problem], hints=["restore the folder from a copy, or start anew with another one"])
+
+    @property
+    def _last_batch(self) -> Path:
+        """Names the last batch that did not end with an epoch, if there was one."""
+        return self._checkpoint.parent / "last_batch.json"
+
+    def _refuse_lost_batches(self) -> None:
+        """What Spark has committed it does not bring again: the state has to have all of it."""
+        committed = last_committed(self._checkpoint)
+        source = self.keeper.source
+        held = source.get("batch", 0) - (not source.get("whole", False)) if "batch" in source else -1
+        if self._last_batch.exists():
+            last = json.loads(self._last_batch.read_bytes())
+            if last["query"] == query_id(self._checkpoint):
+                held = max(held, last["batch"])
+        if committed > held:
+            problem = (
+                f"{self._checkpoint} says that micro-batch {committed} is done, but the log ends with epoch {self.keeper.epoch}, "
+                f"{f'of micro-batch {held}' if held >= 0 else 'before the first one'}: epochs are missing"
+            )
+            raise StateError([problem], hints=["restore the folder from a copy, or start anew with another one"])
+
+
+def last_committed(checkpoint: Path) -> int:
+    """The last micro-batch that Spark is done with, or -1."""
+    commits = checkpoint / "commits"
+    names = [path.name for path in commits.iterdir()] if commits.exists() else []
+    return max((int(name) for name in names if name.isdecimal()), default=-1)
 
 
 def _fetch(frame: DataFrame, batch: int) -> pa.Table:

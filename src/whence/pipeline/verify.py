@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
 
+import pyarrow.parquet as pq
+
 from whence.io.order import sort_rows
 from whence.lang.program import Program
 from whence.lang.types import Tuple
 from whence.pipeline.files import StateError
 from whence.pipeline.folder import StateFolder
+from whence.pipeline.manifest import read_manifest
+from whence.pipeline.publish import CURRENT, check_published
+from whence.pipeline.snapshots import file_name, from_table
 
 _SHOWN = 3
 
@@ -18,7 +23,8 @@ Evaluate = Callable[[Program, Mapping[str, set[Tuple]]], Mapping[str, set[Tuple]
 
 def verify(store: StateFolder, evaluate: Evaluate) -> Iterator[str]:
     """What is wrong, one sentence each: damaged files, changes that do not add up, views that are not the evaluator's."""
-    damaged = list(store.damages())
+    found = read_manifest(store.folder)
+    damaged = [*(() if found is None else found[1]), *store.damages()]
     yield from damaged
     if damaged:
         return
@@ -27,6 +33,7 @@ def verify(store: StateFolder, evaluate: Evaluate) -> Iterator[str]:
             added_up = store.view_at(name, newer.epoch, start=older)
             yield from _differences(store, name, newer.epoch, added_up, store.view_at(name, newer.epoch))
     epoch = store.last_epoch
+    yield from _published(store)
     try:
         for piece in store.pieces():
             expected = evaluate(piece.program, piece.base)
@@ -34,6 +41,27 @@ def verify(store: StateFolder, evaluate: Evaluate) -> Iterator[str]:
                 yield from _differences(store, name, epoch, view(), expected[name])
     except StateError as error:
         yield from error.problems
+
+
+def _published(store: StateFolder) -> Iterator[str]:
+    """What is wrong with the tables for others, as far as there are any."""
+    current = store.folder / CURRENT
+    if not current.is_symlink():
+        return
+    try:
+        check_published(current.resolve())
+    except StateError as error:
+        yield from error.problems
+        return
+    epoch = int(current.resolve().name)
+    if not store.oldest_epoch <= epoch <= store.last_epoch:
+        yield f"{current} shows epoch {epoch}; the state holds epochs {store.oldest_epoch} to {store.last_epoch}"
+        return
+    for name in store.outputs:
+        table = pq.read_table(current.resolve() / file_name(name))
+        found = set(from_table(table, store.program.relations[name], store.program.types))
+        for problem in _differences(store, name, epoch, found, store.view_at(name, epoch)):
+            yield f"{current}: {problem}"
 
 
 def _differences(store: StateFolder, name: str, epoch: int, found: set[Tuple], expected: set[Tuple]) -> Iterator[str]:

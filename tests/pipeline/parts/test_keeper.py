@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from threading import Event
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -18,8 +19,7 @@ from whence.io.changes import Epoch
 from whence.lang.program import Program
 from whence.lang.types import Tuple
 from whence.limits import Limits, RunawayError
-from whence.pipeline.files import StateError
-from whence.pipeline.folder import StateWarning
+from whence.pipeline.files import StateError, StateWarning
 from whence.pipeline.keeper import Keeper
 from whence.pipeline.log import Entry
 from whence.pipeline.parts import worker
@@ -193,9 +193,9 @@ def test_a_session_that_was_stolen_catches_up(tmp_path: Path) -> None:
     applied = worker._Task._session
     made = []
 
-    def counted(self: worker._Task, facts: object) -> Session:
+    def counted(self: worker._Task, *given: Any) -> Session:
         made.append(self.part)
-        return applied(self, facts)  # type: ignore[arg-type]
+        return applied(self, *given)
 
     epochs = list(random_epochs(6, 8))
     with pytest.MonkeyPatch.context() as patch:

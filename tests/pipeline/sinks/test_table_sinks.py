@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import random
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from decimal import Decimal
@@ -14,7 +16,8 @@ from deltalake import DeltaTable
 
 from whence import Changes, Session, Update, load
 from whence.lang.types import Tuple
-from whence.pipeline.sinks import Sink
+from whence.pipeline.postgres import PostgresError
+from whence.pipeline.sinks import Sink, SinkWarning
 from whence.pipeline.sinks.delta import DeltaChangesSink, DeltaViewsSink
 from whence.pipeline.sinks.postgres import PostgresSink
 
@@ -173,7 +176,7 @@ def test_a_postgres_sink_survives_a_lost_connection(database: str) -> None:
 
 
 def test_a_database_that_is_not_there_is_an_error() -> None:
-    with pytest.raises(psycopg.OperationalError, match="nowhere"):
+    with pytest.raises(PostgresError, match="nowhere"):
         PostgresSink("postgresql:///db?host=/nowhere", PROGRAM).write(0, Changes())
 
 
@@ -185,6 +188,53 @@ def test_tables_of_others_are_left_alone(database: str) -> None:
     sink = PostgresSink(database, PROGRAM, schema="my views")
     sink.write(0, Changes())
     sink.close()
+
+
+# What PostgreSQL cannot hold: it has no NUL, a key has 2,700 bytes; half of a surrogate pair has no UTF-8 form.
+UNFIT = ("a\0b", "\ud800", "".join(random.Random(1).choices("abcdefghijklmnop", k=20_000)))
+
+
+def test_postgres_rows_that_do_not_fit_are_set_aside(database: str) -> None:
+    program = load(".decl fact(s: symbol) .input fact .decl shown(s: symbol) shown(s) :- fact(s). .output shown")
+    session = Session(program)
+    sink = PostgresSink(database, program, schema="a%sb")
+    sink.write(0, session.initial)
+    choose = random.Random(7)
+    for epoch in range(1, 15):
+        rows = choose.sample([*UNFIT, *TEXTS], 4)
+        changes = session.apply([Update("-" if choose.random() < 0.5 else "+", "fact", (text,)) for text in rows])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SinkWarning)
+            sink.write(epoch, changes)
+        if epoch % 5 == 0:
+            sink.close()
+            sink = PostgresSink(database, program, schema="a%sb")
+        with psycopg.connect(database) as connection:
+            held = {text for (text,) in connection.execute('TABLE "a%sb".shown')}
+            aside = [json.loads(row[0])[0] for row in connection.execute('SELECT tuple FROM "a%sb".whence_set_aside')]
+        there = {text for (text,) in session.relation("shown")}
+        assert held == there - set(UNFIT)
+        assert sorted(aside) == sorted(there & set(UNFIT))
+    sink.close()
+
+
+@pytest.mark.parametrize("make", [DeltaViewsSink, DeltaChangesSink])
+def test_delta_rows_without_utf8_are_set_aside(make: Callable[..., Sink], tmp_path: Path) -> None:
+    program = load(".decl fact(s: symbol) .input fact .decl shown(s: symbol) shown(s) :- fact(s). .output shown")
+    session = Session(program, facts={"fact": [("\ud800",), ("a\0b",)]})
+    sink = make(tmp_path, program)
+    with pytest.warns(SinkWarning, match="Delta cannot hold some rows of shown: they are in"):
+        sink.write(0, session.initial)
+    changes = session.apply([Update("-", "fact", ("\ud800",)), Update("+", "fact", ("\udfff",))])
+    for _ in range(2):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SinkWarning)
+            sink.write(1, changes)
+    assert {row["s"] for row in _rows(tmp_path / "shown")} == {"a\0b"}
+    aside = {(row["epoch"], row["op"], json.loads(row["tuple"])[0]) for row in _rows(tmp_path / "whence_set_aside")}
+    assert aside == {(0, "+", "\ud800"), (1, "-", "\ud800"), (1, "+", "\udfff")}
+    sink.write(0, Session(program).initial)
+    assert _rows(tmp_path / "whence_set_aside") == []
 
 
 @pytest.mark.parametrize("make", [PostgresSink, DeltaViewsSink, DeltaChangesSink])

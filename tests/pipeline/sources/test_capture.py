@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import psycopg
+import pytest
 from typer.testing import CliRunner
 
 from whence.cli import app
@@ -30,6 +33,20 @@ def test_it_runs_the_sql_and_undoes_it(connection: psycopg.Connection, database:
     assert _capture("link", "--release", "--url", database) == (0, "No longer captured: link\n")
     connection.execute("INSERT INTO link VALUES ('b')")
     assert _recorded(connection) == 1
+
+
+def test_the_url_may_come_from_the_environment_or_a_file(
+    connection: psycopg.Connection, database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connection.execute("CREATE TABLE link (src text, dst text, PRIMARY KEY (src, dst))")
+    monkeypatch.setenv("NETWORK", database)
+    assert _capture("link", "--url-env", "NETWORK") == (0, "Captured: link\n")
+    (tmp_path / "url").write_text(f"{database}\n")
+    assert _capture("link", "--release", "--url-file", str(tmp_path / "url")) == (0, "No longer captured: link\n")
+    assert _capture("link", "--url-env", "NOWHERE")[0] == 2
+    assert _capture("link", "--url-env", "NETWORK", "--url", database)[0] == 2
+    code, output = _capture("link", "--url", "postgresql:/me:secret@localhost/x")
+    assert (code, "secret" in output) == (1, False)
 
 
 def test_what_the_database_says_is_passed_on(connection: psycopg.Connection, database: str) -> None:

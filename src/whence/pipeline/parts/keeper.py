@@ -11,6 +11,7 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from functools import reduce
 from pathlib import Path
 from threading import Event, RLock, Thread
@@ -118,6 +119,7 @@ class PartedKeeper:
         if store.is_new:
             self._begin(facts)
         else:
+            store.refuse_lost_epochs()
             snapshot, last = store.manifest.snapshots[-1], store.last_commit()
             self.epoch, self.source = store.last_epoch, snapshot.source
             if last is not None:
@@ -237,8 +239,10 @@ class PartedKeeper:
         }
 
     def close(self, *, delivered: bool = True) -> None:
-        """After the last epoch. Sinks that have all of it need not be given the end of it again."""
-        with self.lock:
+        """After the last epoch. Sinks that have all of it need not be given the end of it again; all of them are closed."""
+        with self.lock, ExitStack() as last:
+            for sink in self._sinks:
+                last.callback(sink.close)
             self._closing.set()
             if delivered:
                 self._publish()

@@ -18,8 +18,8 @@ from whence.io.updates import reported_writing
 from whence.lang.types import Tuple
 from whence.pipeline import log, snapshots
 from whence.pipeline.base import Base
-from whence.pipeline.files import Damaged, StateError
-from whence.pipeline.folder import Piece, StateFolder, StateWarning
+from whence.pipeline.files import Damaged, StateError, StateWarning
+from whence.pipeline.folder import Piece, StateFolder
 from whence.pipeline.log import Entry, Segment
 from whence.pipeline.parts import commits
 from whence.pipeline.parts.commits import Commit
@@ -194,13 +194,10 @@ class PartedStore(StateFolder):
 
     def remove_leftovers(self) -> None:
         """What tasks wrote that was never committed, and what a crash left. No task may be under way."""
-        named = {each.name for each in self.manifest.snapshots}
-        for path in self._snapshots.iterdir():
-            if path.name not in named:
-                shutil.rmtree(path)
+        snapshots.remove_others(self._snapshots, self.manifest.snapshots)
         for snapshot in self.manifest.snapshots:
             for path in (self._snapshots / snapshot.name).iterdir():
-                if not path.name.startswith(_PART):
+                if path.name in ("base", "views"):
                     shutil.rmtree(path)  # of the state in one piece that it was
         used = [each for each in self.segments if self.is_new or each.last > self.oldest_epoch]
         log.remove_leftovers(self._log, map(commits.file_name, used))
@@ -227,7 +224,7 @@ class PartedStore(StateFolder):
                 except Damaged as error:
                     yield error.problems[0]
         try:
-            log.chain(self._log, self.segments, self.oldest_epoch)
+            log.chain(self._log, self.segments, self.oldest_epoch, self.known_epoch)
         except Damaged as error:
             yield error.problems[0]
 

@@ -21,22 +21,20 @@ from functools import lru_cache
 from math import ceil
 from pathlib import Path
 
-import pyarrow.parquet as pq
 from pyspark import cloudpickle
 
 from whence.engine.windows import Windows
 from whence.io import FactError
 from whence.io.changes import Changes
-from whence.io.updates import reported_writing
 from whence.lang.calls import FunctionError
 from whence.lang.types import Tuple
 from whence.limits import Limits, RunawayError
 from whence.pipeline.base import Base
-from whence.pipeline.files import StateError
-from whence.pipeline.folder import StateWarning
+from whence.pipeline.files import StateError, StateWarning
 from whence.pipeline.log import Entry, decode_entries
 from whence.pipeline.manifest import Manifest
 from whence.pipeline.parts.store import PartedStore
+from whence.pipeline.publish import write_tables
 from whence.pipeline.snapshots import Snapshot, as_table, file_name
 from whence.plan.partition import Partitioning
 from whence.reference import EvaluationWarning
@@ -245,12 +243,14 @@ class _Task:
 
     def _publish(self, held: _Held) -> Done:
         program = self.job.how.program
-        for name in self.job.shown(self.part):
-            folder = self.order.folder / "views" / f"{self.order.epoch:012d}" / file_name(name)
-            table = as_table(held.session.relation(name), program.relations[name], program.types)
-            with reported_writing(folder):
-                folder.mkdir(exist_ok=True)
-                pq.write_table(table, folder / f"part-{self.part}.parquet")
+        tables = {
+            f"{file_name(name)}/part-{self.part}.parquet": as_table(
+                held.session.relation(name), program.relations[name], program.types
+            )
+            for name in self.job.shown(self.part)
+        }
+        folder = self.order.folder / "views" / f"{self.order.epoch:012d}"
+        write_tables(folder, tables, part=f"-{self.part}")
         return self._keep(held, Done(self.part))
 
     def _keep(self, held: _Held, done: Done) -> Done:

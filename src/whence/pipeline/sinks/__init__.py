@@ -9,6 +9,10 @@ from typing import Protocol
 from whence.io.changes import Changes
 
 
+class SinkWarning(UserWarning):
+    """Something that a sink had to set aside."""
+
+
 class Sink(Protocol):
     """Takes the changes of the output relations, epoch by epoch, in order.
 
@@ -18,9 +22,13 @@ class Sink(Protocol):
 
     def write(self, epoch: int, changes: Changes) -> None: ...
 
+    def close(self) -> None:
+        """After the last epoch of a run, however it ended. A sink with nothing to let go of inherits this."""
+        return
+
 
 @dataclass(frozen=True)
-class CallbackSink:
+class CallbackSink(Sink):
     """Calls a function with each epoch and its changes. Being idempotent is up to the function."""
 
     function: Callable[[int, Changes], object]

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
 from whence.io.changes import Changes
+from whence.io.json_text import read_json
 from whence.io.updates import format_changes, reported_writing
 from whence.lang.program import Program
 from whence.pipeline.files import StateError
 from whence.pipeline.folder import output_names
+from whence.pipeline.sinks import Sink
 
 _PORTION = 1 << 16
 
@@ -28,7 +29,7 @@ class JsonLines:
         return format_changes(epoch, changes.deleted, changes.inserted, self._outputs, self._types)
 
 
-class JsonLinesSink(JsonLines):
+class JsonLinesSink(JsonLines, Sink):
     """Appends to a file. Lines of the same epoch or of later ones, which a crash may have left there, are taken out."""
 
     def __init__(self, path: str | Path, program: Program) -> None:
@@ -54,10 +55,13 @@ class JsonLinesSink(JsonLines):
 
     def _epoch(self, line: bytes) -> int:
         try:
-            epoch: int = json.loads(line)["epoch"]
-        except (ValueError, KeyError, TypeError):
+            record = read_json(line.decode())
+        except ValueError:
+            record = None
+        epoch = record.get("epoch") if isinstance(record, dict) else None
+        if not isinstance(epoch, int):
             hint = "name another file for the changes"
-            raise StateError([f"{self.path} holds something else than changes"], hints=[hint]) from None
+            raise StateError([f"{self.path} holds something else than changes"], hints=[hint])
         return epoch
 
 

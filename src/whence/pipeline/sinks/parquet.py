@@ -13,10 +13,11 @@ from whence.lang.program import Program
 from whence.lang.types import Tuple
 from whence.pipeline.columns import encode_rows
 from whence.pipeline.folder import output_names
+from whence.pipeline.sinks import Sink
 from whence.pipeline.snapshots import write_table
 
 
-class ParquetSink:
+class ParquetSink(Sink):
     """Writes `FOLDER/RELATION/EPOCH.parquet` with the columns `epoch`, `op` and those of the relation."""
 
     def __init__(self, folder: str | Path, program: Program) -> None:

@@ -1,40 +1,57 @@
-"""Views as PostgreSQL tables, one for each output relation, all brought to the next epoch in one transaction."""
+"""Views as PostgreSQL tables, one for each output relation, all brought to the next epoch in one transaction.
+
+A row that PostgreSQL cannot hold (text with a NUL, or too long for a key) is set aside in the table `whence_set_aside`, as JSON,
+so that it stops nothing: a view is what its table and the rows set aside hold together.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from hashlib import blake2b
 from typing import Any
 
-import psycopg
-from psycopg import sql
-
 from whence.io.changes import Changes
+from whence.io.json_text import write_json
+from whence.io.updates import as_json
 from whence.io.values import format_value
 from whence.lang.program import Program, Relation
 from whence.lang.types import FLOAT, NUMBER, SYMBOL, UNSIGNED, Kind, Tuple, Types
+from whence.pipeline.extras import extra
 from whence.pipeline.folder import output_names
+from whence.pipeline.postgres import Connection, connect, identifier
+from whence.pipeline.sinks import Sink, SinkWarning
+
+with extra("postgres"):
+    import psycopg
+    from psycopg import sql
 
 _COLUMN_TYPES: dict[Kind, str] = {NUMBER: "bigint", UNSIGNED: "numeric(20)", FLOAT: "double precision", SYMBOL: "text"}
 _LONGEST_NAME = 63  # PostgreSQL cuts longer ones off
 _EPOCHS = "whence_epochs"
+_SET_ASIDE = "whence_set_aside"
 _FOUND_COLUMNS = sql.SQL(
     "SELECT column_name FROM information_schema.columns WHERE table_name = %s AND table_schema = %s ORDER BY ordinal_position"
 )
+# What is wrong with a row, not with the database.
+_UNFIT = (psycopg.DataError, psycopg.errors.ProgramLimitExceeded, UnicodeEncodeError)
 
 
-class PostgresSink:
+class PostgresSink(Sink):
     """Keeps a table for each output relation equal to its view; tables that are not there are made.
 
     The table `whence_epochs`, beside them, says which epoch each of them shows. An epoch that arrives again is left out. Epoch 0
-    is the beginning: it replaces what the tables held before. `url` is what libpq takes; `schema` is made if need be.
+    is the beginning: it replaces what the tables held before. `url` is what libpq takes; `schema` is made if need be. Rows that
+    PostgreSQL cannot hold are in `whence_set_aside`, with a warning when the first one of a relation comes.
     """
 
     def __init__(self, url: str, program: Program, *, schema: str = "public") -> None:
         self._url = url
         self._schema = schema
         self._tables = [_Table(program.relations[name], program.types, schema) for name in output_names(program)]
-        self._connection: psycopg.Connection[tuple[Any, ...]] | None = None
+        self._connection: Connection | None = None
+        self._warned: set[str] = set()
 
     def write(self, epoch: int, changes: Changes) -> None:
         try:
@@ -51,6 +68,7 @@ class PostgresSink:
             if epoch == 0:
                 for table in self._tables:
                     self._run(table.clear())
+                self._run(self._beside(_SET_ASIDE, "DELETE FROM {} WHERE relation = ANY(%s)"), self._names())
             elif shown is None or epoch > shown + 1:
                 raise ValueError(
                     f"epoch {epoch} cannot follow {'nothing' if shown is None else f'epoch {shown}'} in the tables of schema "
@@ -61,24 +79,69 @@ class PostgresSink:
             for table in self._tables:
                 name = table.relation.name
                 self._change(table, changes.deleted.get(name, []), changes.inserted.get(name, []))
-            self._run(self._of_epochs("UPDATE {} SET epoch = %s WHERE relation = ANY(%s)"), epoch, self._names())
+            self._run(self._beside(_EPOCHS, "UPDATE {} SET epoch = %s WHERE relation = ANY(%s)"), epoch, self._names())
 
     def _change(self, table: _Table, gone: list[Tuple], come: list[Tuple]) -> None:
         if gone:
-            self._run(table.delete(), *table.columns(gone))
+            self._each_fitting(table, gone, self._delete, lambda row: self._forget(table, [row]))
         if come:
-            self._run(table.insert(), *table.columns(come))
+            self._each_fitting(table, come, self._insert, lambda row: self._set_aside(table, row))
+
+    def _each_fitting(
+        self,
+        table: _Table,
+        rows: list[Tuple],
+        act: Callable[[_Table, list[Tuple]], None],
+        unfit: Callable[[Tuple], None],
+    ) -> None:
+        """All rows at once; if that cannot be, halves of them, until only those are left that PostgreSQL cannot hold."""
+        pending = [rows]
+        while pending:
+            some = pending.pop()
+            try:
+                with self._connect().transaction():
+                    act(table, some)
+            except _UNFIT:
+                if len(some) == 1:
+                    unfit(some[0])
+                else:
+                    middle = len(some) // 2
+                    pending += (some[middle:], some[:middle])
+
+    def _insert(self, table: _Table, rows: list[Tuple]) -> None:
+        self._run(table.insert(), *table.columns(rows))
+
+    def _delete(self, table: _Table, rows: list[Tuple]) -> None:
+        if self._run(table.delete(), *table.columns(rows)).rowcount < len(rows):
+            self._forget(table, rows)
+
+    def _set_aside(self, table: _Table, row: Tuple) -> None:
+        text = table.text(row)
+        query = self._beside(_SET_ASIDE, "INSERT INTO {} VALUES (%s, %s, %s) ON CONFLICT DO NOTHING")
+        self._run(query, table.relation.name, _digest(text), text)
+        if table.relation.name not in self._warned:
+            self._warned.add(table.relation.name)
+            where = f"{self._schema}.{_SET_ASIDE}"
+            warnings.warn(
+                f"PostgreSQL cannot hold some rows of {table.relation.name}: they are in {where}",
+                SinkWarning,
+                stacklevel=2,
+            )
+
+    def _forget(self, table: _Table, rows: list[Tuple]) -> None:
+        query = self._beside(_SET_ASIDE, "DELETE FROM {} WHERE relation = %s AND digest = ANY(%s)")
+        self._run(query, table.relation.name, [_digest(table.text(row)) for row in rows])
 
     def _shown_epoch(self) -> int | None:
         """The epoch that all tables show. The rows stay locked, so that two writers cannot do the same epoch."""
-        query = self._of_epochs("SELECT epoch FROM {} WHERE relation = ANY(%s) FOR UPDATE")
+        query = self._beside(_EPOCHS, "SELECT epoch FROM {} WHERE relation = ANY(%s) FOR UPDATE")
         found = [row[0] for row in self._run(query, self._names())]
         return None if None in found else min(found, default=None)
 
-    def _connect(self) -> psycopg.Connection[tuple[Any, ...]]:
+    def _connect(self) -> Connection:
         if self._connection is None or self._connection.closed:
             with ExitStack() as unless_ready:
-                self._connection = unless_ready.enter_context(psycopg.connect(self._url, autocommit=True))
+                self._connection = unless_ready.enter_context(connect(self._url, autocommit=True))
                 self._prepare()
                 unless_ready.pop_all()
         return self._connection
@@ -86,21 +149,28 @@ class PostgresSink:
     def _prepare(self) -> None:
         assert self._connection is not None
         with self._connection.transaction():
-            self._run(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(sql.Identifier(self._schema)))
-            self._run(self._of_epochs("CREATE TABLE IF NOT EXISTS {} (relation text PRIMARY KEY, epoch bigint)"))
+            self._run(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(identifier(self._schema)))
+            self._run(self._beside(_EPOCHS, "CREATE TABLE IF NOT EXISTS {} (relation text PRIMARY KEY, epoch bigint)"))
+            self._run(
+                self._beside(
+                    _SET_ASIDE,
+                    "CREATE TABLE IF NOT EXISTS {} (relation text, digest text, tuple text, PRIMARY KEY (relation, digest))",
+                )
+            )
             for table in self._tables:
                 self._run(table.create())
                 columns = self._run(_FOUND_COLUMNS, table.relation.name, self._schema)
                 table.check([name for (name,) in columns])
-            names = self._of_epochs("INSERT INTO {} (relation) SELECT unnest(%s::text[]) ON CONFLICT DO NOTHING")
+            names = self._beside(_EPOCHS, "INSERT INTO {} (relation) SELECT unnest(%s::text[]) ON CONFLICT DO NOTHING")
             self._run(names, self._names())
 
     def _run(self, query: sql.SQL | sql.Composed, *parameters: Any) -> psycopg.Cursor[tuple[Any, ...]]:
         assert self._connection is not None
         return self._connection.execute(query, parameters)
 
-    def _of_epochs(self, query: str) -> sql.Composed:
-        return sql.SQL(query).format(sql.Identifier(self._schema, _EPOCHS))
+    def _beside(self, table: str, query: str) -> sql.Composed:
+        """A query on a table of the sink's own."""
+        return sql.SQL(query).format(identifier(self._schema, table))
 
     def _names(self) -> list[str]:
         return [table.relation.name for table in self._tables]
@@ -124,8 +194,8 @@ class _Table:
             raise ValueError(f"{relation.name} has no columns, which the key of a table needs")
         self.relation = relation
         self._types = types
-        self._name = sql.Identifier(schema, relation.name)
-        self._columns = [sql.Identifier(field.name) for field in relation.fields]
+        self._name = identifier(schema, relation.name)
+        self._columns = [identifier(field.name) for field in relation.fields]
         self._kinds = [sql.SQL(_COLUMN_TYPES.get(field.kind, "text")) for field in relation.fields]
 
     def create(self) -> sql.Composed:
@@ -164,8 +234,16 @@ class _Table:
             for values, field in zip(zip(*rows, strict=True), self.relation.fields, strict=True)
         ]
 
+    def text(self, row: Tuple) -> str:
+        """The row as JSON, in ASCII: PostgreSQL can hold that, whatever is in it."""
+        return write_json(as_json(row, self.relation, self._types), ascii_only=True)
+
     def _arrays(self) -> sql.Composed:
         return _commas([sql.SQL("%s::{}[]").format(kind) for kind in self._kinds])
+
+
+def _digest(text: str) -> str:
+    return blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 def _commas(parts: Sequence[sql.Composable]) -> sql.Composed:

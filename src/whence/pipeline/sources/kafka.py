@@ -9,14 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
-from uuid import uuid4
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
-SECONDS_TO_ANSWER = 30.0
+from whence.pipeline.extras import extra
+from whence.pipeline.sources.topics import SECONDS_TO_ANSWER, Watermarks, find_watermarks, open_consumer
+
+with extra("kafka"):
+    from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+
 FETCHED_AT_ONCE = 1000
 
 Offsets = dict[str, dict[str, int]]
@@ -60,9 +63,7 @@ class _Options:
         self.most = int(most) if most else None
 
     def consumer(self, settings: Mapping[str, str | bool] | None = None) -> Consumer:
-        """A consumer that reads where it is told to, and commits nothing: the group that Kafka asks for has no meaning."""
-        group = f"whence-{uuid4()}"
-        return Consumer({**self.settings, "group.id": group, "enable.auto.commit": False, **(settings or {})})
+        return open_consumer({**self.settings, **(settings or {})})
 
 
 class _Range(InputPartition):
@@ -127,22 +128,10 @@ class KafkaReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             for topic, found in self._watermarks().items()
         }
 
-    def _watermarks(self) -> dict[str, dict[str, tuple[int, int]]]:
-        """The first offset of each partition and the one after the last; messages of open transactions are not there yet."""
+    def _watermarks(self) -> Watermarks:
         if self._consumer is None:
             self._consumer = self._options.consumer()
-        found: dict[str, dict[str, tuple[int, int]]] = {}
-        for topic in self._options.topics:
-            known = self._consumer.list_topics(topic, timeout=SECONDS_TO_ANSWER).topics[topic]
-            if known.error is not None:
-                raise RuntimeError(f"topic {topic}: {known.error.str()}")
-            found[topic] = {
-                str(number): self._consumer.get_watermark_offsets(
-                    TopicPartition(topic, number), timeout=SECONDS_TO_ANSWER
-                )
-                for number in sorted(known.partitions)
-            }
-        return found
+        return find_watermarks(self._consumer, self._options.topics)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_consumer": None}  # connections stay where they are

@@ -1,24 +1,25 @@
 """A streaming source for Spark that reads the changes of a PostgreSQL table.
 
-An offset is the number of the last change read. Numbers are drawn in order but become visible when their transactions
-commit, in any order, so a reader must not pass a number that may still appear. The newest number is *settled* once every
-transaction that was running when it was seen has ended: only then does the offset move there, and what lies before it
-never changes again.
+An offset is the number of the last change read, as far as changes are settled (`captured.py`).
 """
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import psycopg
-from psycopg import sql
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
+from whence.pipeline.extras import extra
+from whence.pipeline.postgres import connect, identifier
 from whence.pipeline.sources.capture import TableName
+from whence.pipeline.sources.captured import Horizon, captured
+
+with extra("postgres"):
+    import psycopg
+    from psycopg import sql
 
 FETCHED_AT_ONCE = 10_000
 
@@ -109,7 +110,7 @@ def _positive(text: str | None) -> int | None:
 
 def _columns(options: _Options) -> dict[str, str]:
     """The columns of the table, in order, with their types."""
-    with psycopg.connect(options.url) as connection:
+    with connect(options.url) as connection:
         columns: dict[str, str] = dict(connection.execute(_COLUMNS, (options.table.quoted,)).fetchall())
     if not columns:
         raise ValueError(f"there is no table {options.table} in the database")
@@ -128,12 +129,12 @@ class PostgresReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __init__(self, options: _Options, query: sql.Composed) -> None:
         self._options = options
         self._query = query
-        self._horizon: _Horizon | None = None
+        self._horizon: Horizon | None = None
         self._target: int | None = None
 
     def initialOffset(self) -> dict[str, int]:
-        with psycopg.connect(self._options.url) as connection:
-            snapshot, forgotten = _captured(connection, self._options.table)
+        with connect(self._options.url) as connection:
+            snapshot, forgotten = captured(connection, self._options.table)
         if forgotten > snapshot:
             raise RuntimeError(
                 f"changes of {self._options.table} up to number {forgotten} were forgotten, so that a new query cannot tell "
@@ -158,10 +159,10 @@ class PostgresReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:
         assert isinstance(partition, _Range)
-        with psycopg.connect(self._options.url) as connection:
+        with connect(self._options.url) as connection:
             # One snapshot for the check and the rows: nothing can be forgotten in between.
             connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
-            kept_from = max(_captured(connection, self._options.table))
+            kept_from = max(captured(connection, self._options.table))
             if partition.start < kept_from:
                 raise RuntimeError(
                     f"changes of {self._options.table} up to number {kept_from} are no longer there, and this query has read up "
@@ -180,11 +181,11 @@ class PostgresReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._target is not None:
             return self._target
         if self._horizon is None:
-            self._horizon = _Horizon(self._options)
+            self._horizon = Horizon(self._options.url, [self._options.table])
         return self._horizon.advance()
 
     def _cut(self, start: int, end: int, rows: int) -> int:
-        with psycopg.connect(self._options.url) as connection:
+        with connect(self._options.url) as connection:
             found = connection.execute(_NTH, (str(self._options.table), start, end, rows - 1)).fetchone()
         return int(found[0]) if found else end
 
@@ -195,67 +196,13 @@ class PostgresReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 _NTH = "SELECT seq FROM whence_capture.changes WHERE relation = %s AND seq > %s AND seq <= %s ORDER BY seq OFFSET %s LIMIT 1"
 
 
-class _Horizon:
-    """How far the changes of a table are settled."""
-
-    def __init__(self, options: _Options) -> None:
-        self._options = options
-        self._connection = psycopg.connect(options.url, autocommit=True)
-        # Numbers that were the newest, each with a transaction id above all that were running then.
-        self._waiting: deque[tuple[int, int]] = deque()
-        self._newest = 0
-        self._settled = 0
-
-    def advance(self) -> int:
-        newest = self._ask(
-            "SELECT coalesce(max(seq), 0) FROM whence_capture.changes WHERE relation = %s", str(self._options.table)
-        )
-        if newest > self._newest:
-            # A transaction gets its id before it draws a number; the id asked for here comes after all of those.
-            self._waiting.append((newest, self._ask("SELECT pg_current_xact_id()::text::bigint")))
-            self._newest = newest
-        oldest_running = (
-            self._ask("SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint") if self._waiting else 0
-        )
-        while self._waiting and self._waiting[0][1] < oldest_running:
-            self._settled = self._waiting.popleft()[0]
-        return self._settled
-
-    def _ask(self, query: str, *parameters: str) -> int:
-        """The one number that the query gives; once more on a new connection if the old one is gone."""
-        try:
-            found = self._connection.execute(query, parameters).fetchone()
-        except psycopg.OperationalError:
-            if not self._connection.closed:
-                raise
-            self._connection = psycopg.connect(self._options.url, autocommit=True)
-            found = self._connection.execute(query, parameters).fetchone()
-        assert found is not None
-        return int(found[0])
-
-    def close(self) -> None:
-        self._connection.close()
-
-
-def _captured(connection: psycopg.Connection[tuple[Any, ...]], table: TableName) -> tuple[int, int]:
-    """The number before the first rows of the table, and the last number that was forgotten."""
-    is_there = connection.execute("SELECT to_regclass('whence_capture.tables') IS NOT NULL").fetchone()
-    found = None
-    if is_there == (True,):
-        query = "SELECT snapshot, forgotten FROM whence_capture.tables WHERE relation = %s"
-        found = connection.execute(query, (str(table),)).fetchone()
-    if found is None:
-        raise RuntimeError(f"{table} is not captured: whence capture {table} prints what to run in the database")
-    return found[0], found[1]
-
-
 def _changes_query(table: TableName, names: frozenset[str], schema: StructType) -> sql.Composed:
     """The wanted columns of the changes in a range of numbers, in the order in which they happened."""
     columns = [_column(table, names, field.name, field.dataType.simpleString()) for field in schema.fields]
     return sql.SQL(
         "SELECT {columns} FROM whence_capture.changes AS change, jsonb_populate_record(NULL::{table}, change.row) AS held "
         "WHERE change.relation = %s AND change.seq > %s AND change.seq <= %s ORDER BY change.seq"
-    ).format(columns=sql.SQL(", ").join(columns), table=_identifier(table.schema, table.table))
+    ).format(columns=sql.SQL(", ").join(columns), table=identifier(table.schema, table.table))
 
 
 def _column(table: TableName, names: frozenset[str], name: str, kind: str) -> sql.Composable:
@@ -265,9 +212,4 @@ def _column(table: TableName, names: frozenset[str], name: str, kind: str) -> sq
         return sql.SQL(_OWN[name][0])
     if kind not in _CASTS:
         raise ValueError(f"column {name} cannot be read as {kind}, only as {', '.join(_CASTS)}")
-    return sql.SQL("held.{name}::{kind}").format(name=_identifier(name), kind=sql.SQL(_CASTS[kind]))
-
-
-def _identifier(*names: str) -> sql.Identifier:
-    """A name inside a query with parameters, where % begins one."""
-    return sql.Identifier(*(name.replace("%", "%%") for name in names))
+    return sql.SQL("held.{name}::{kind}").format(name=identifier(name), kind=sql.SQL(_CASTS[kind]))
