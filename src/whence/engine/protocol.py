@@ -32,7 +32,7 @@ Keys_contra = TypeVar("Keys_contra", contravariant=True)
 Ranks_contra = TypeVar("Ranks_contra", contravariant=True)
 
 
-class Table(Protocol[Ids, Keys_contra, Ranks_contra]):
+class TableOperations(Protocol[Ids, Keys_contra, Ranks_contra]):
     """A relation's rows. `Ids` are row numbers; keys are rows by value, with the ranks of what derives them."""
 
     def __len__(self) -> int: ...
@@ -119,7 +119,7 @@ class Backend(Protocol[Ids, Keys, Ranks]):
     enumerated: int  # derivations, so far
     watch: Watch  # to be told
 
-    def table(self, relation: str) -> Table[Ids, Keys, Ranks]: ...
+    def table(self, relation: str) -> TableOperations[Ids, Keys, Ranks]: ...
     def run(self, plan: DeltaPlan, ids: Ids | None, forbid: Forbid) -> Iterator[tuple[Keys, Ranks]]: ...
 
     def spread_loss(

@@ -185,7 +185,7 @@ def check_annotatable(program: Program, semiring: Semiring[V]) -> None:
             if isinstance(part, Aggregation):
                 raise _refusal(
                     program,
-                    f"rule {rule.name} has an aggregate, and aggregates of annotated tuples are no sums of products",
+                    f"rule {rule.name} has an aggregate, and aggregates of annotated tuples are not sums of products",
                     rule,
                 )
             if isinstance(part, Apply) and part.functor == "autoinc":

@@ -24,7 +24,7 @@ from whence.lang.program import Program, Relation, Rule, Stratum
 from whence.lang.sizes import TooLarge
 from whence.lang.types import Tuple, Value
 from whence.limits import Limits, OnRound
-from whence.reference.guard import Guard
+from whence.reference.guard import EvaluationGuard
 from whence.reference.solve import Solver
 from whence.reference.tables import Table
 
@@ -70,7 +70,7 @@ class StratumEvaluator:
         self.program = program
         self.tables = {name: Table() for name in program.relations}
         self.solver = Solver(program, self.tables)
-        self.guard = Guard(program, self.solver, limits, on_round)
+        self.guard = EvaluationGuard(program, self.solver, limits, on_round)
         self.rules: dict[str, list[Rule]] = {name: [] for name in program.relations}
         for rule in program.rules:
             self.rules[rule.head.relation].append(rule)

@@ -24,7 +24,7 @@ from whence.reference.solve import Solver
 
 
 @dataclass
-class Guard:
+class EvaluationGuard:
     """Counts rounds and stops what does not end."""
 
     program: Program
