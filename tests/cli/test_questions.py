@@ -117,6 +117,15 @@ def test_whynot_suggests_what_was_tried_out(ask) -> None:
     assert ask("whynot", "reach(a, b)").exit_code == 1
 
 
+def test_whynot_says_when_nothing_was_found_within_the_bounds(ask) -> None:
+    said = "no changes of base facts that would make it hold were found within the bounds"
+    assert f"{said}; the search stopped at 1 change\n" in ask("whynot", "reach(y, z)", "--changes", "1").output
+    assert said not in ask("whynot", "reach(y, z)", "-k", "0").output
+    assert json.loads(ask("whynot", "reach(y, z)", "--changes", "1", "--json").stdout)["bound"] == "1 change"
+    Path("net.dl").write_text(PROGRAM + "up(x) :- link(x, y), x > y, y > x.\n", encoding="utf-8")
+    assert f"{said}\n" in ask("whynot", "up(a)").output
+
+
 def test_whatif_shows_changes_of_views(ask) -> None:
     assert ask("whatif", "-e", "link(c, d)").output == (
         '- reach("a", "d")\n- reach("b", "d")\n- reach("c", "d")\n3 changes\n'

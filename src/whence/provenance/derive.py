@@ -70,8 +70,8 @@ class Deriver(LiveDerivations):
         return self.session.program
 
     @property
-    def ranks(self) -> Ranks:
-        return self.state
+    def ranks(self) -> Ranks | None:
+        return None if self.state.is_supposed else self.state
 
     def holds(self, fact: Fact) -> bool:
         return self.state.holds(*fact)
