@@ -28,12 +28,11 @@ from whence.io import updates as records
 from whence.io.changes import Position
 from whence.io.confined import refuse_files_outside
 from whence.lang.load import nothing_shown
-from whence.lang.program import Program, Transfer
+from whence.lang.program import Program, Transfer, output_names
 from whence.lang.transfers import read_options
 from whence.lang.types import Tuple
 from whence.limits import Limits
 from whence.pipeline.files import StateError
-from whence.pipeline.folder import output_names
 from whence.pipeline.keeper import Keeper
 from whence.pipeline.parts.keeping import Keeping
 from whence.pipeline.parts.open import RESIDENT_LIMIT, open_state
@@ -124,7 +123,10 @@ def run(
         int, typer.Option(min=0, metavar="N", help="Keep a state of more rows in parts, if it can be.")
     ] = RESIDENT_LIMIT,
     no_spark: Annotated[bool, typer.Option("--no-spark", help="Run in this process, without Spark.")] = False,
-    max_tuples: Annotated[int, typer.Option(min=1, metavar="N", help="Stop when there are more tuples.")] = 10_000_000,
+    max_tuples: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Stop when there are more tuples; if not given, before memory runs out."),
+    ] = None,
     timeout: Annotated[
         float | None, typer.Option(min=0, metavar="SECONDS", help="Stop an epoch that takes longer.")
     ] = None,
