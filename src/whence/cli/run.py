@@ -123,7 +123,10 @@ def run(
         int, typer.Option(min=0, metavar="N", help="Keep a state of more rows in parts, if it can be.")
     ] = RESIDENT_LIMIT,
     no_spark: Annotated[bool, typer.Option("--no-spark", help="Run in this process, without Spark.")] = False,
-    max_tuples: Annotated[int, typer.Option(min=1, metavar="N", help="Stop when there are more tuples.")] = 10_000_000,
+    max_tuples: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Stop when there are more tuples; if not given, before memory runs out."),
+    ] = None,
     timeout: Annotated[
         float | None, typer.Option(min=0, metavar="SECONDS", help="Stop an epoch that takes longer.")
     ] = None,

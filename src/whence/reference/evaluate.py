@@ -21,6 +21,7 @@ from itertools import count
 
 from whence.lang.compare import order_key
 from whence.lang.program import Atom, Program, Relation, Rule, Stratum, counter_in
+from whence.lang.sizes import TooLarge
 from whence.lang.types import Tuple, Value
 from whence.limits import Limits, OnRound
 from whence.reference.guard import EvaluationGuard
@@ -79,12 +80,11 @@ class StratumEvaluator:
         rules = [rule for name in stratum.relations for rule in self.rules[name]]
         subsumed = any(each.dominated.relation in stratum.relations for each in self.program.subsumptions)
         self.guard.begin(stratum)
-        if stratum.stages:
-            self._staged(stratum, rules)
-        elif stratum.monotone or subsumed:
-            self._converging(stratum, rules)
-        else:
-            self._plain(stratum, rules)
+        complete = self._staged if stratum.stages else self._converging if stratum.monotone or subsumed else self._plain
+        try:
+            complete(stratum, rules)
+        except TooLarge as error:
+            raise self.guard.too_large(error) from None
 
     def _derive(self, rules: list[Rule], new: Mapping[str, Table] | None = None) -> Derived:
         """What the rules derive, all of them from the current state."""
