@@ -80,9 +80,14 @@ def evaluate(
         typer.Option(min=1, metavar="N", help="Stop a recursion that takes more rounds.", rich_help_panel="Limits"),
     ] = None,
     max_tuples: Annotated[
-        int,
-        typer.Option(min=1, metavar="N", help="Stop when there are more tuples.", rich_help_panel="Limits"),
-    ] = 10_000_000,
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Stop when there are more tuples; if not given, before memory runs out.",
+            rich_help_panel="Limits",
+        ),
+    ] = None,
     timeout: Annotated[
         float | None,
         typer.Option(min=0, metavar="SECONDS", help="Stop after this time.", rich_help_panel="Limits"),

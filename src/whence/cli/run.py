@@ -9,12 +9,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import partial
-from io import BufferedIOBase
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Event
-from typing import TYPE_CHECKING, Annotated, BinaryIO, NoReturn, TypeVar, cast
+from typing import TYPE_CHECKING, Annotated, BinaryIO, NoReturn, TypeVar
 
 import typer
 
@@ -30,22 +28,20 @@ from whence.io import updates as records
 from whence.io.changes import Position
 from whence.io.confined import refuse_files_outside
 from whence.lang.load import nothing_shown
-from whence.lang.program import Program, Transfer
+from whence.lang.program import Program, Transfer, output_names
 from whence.lang.transfers import read_options
 from whence.lang.types import Tuple
 from whence.limits import Limits
-from whence.pipeline.epochs import EpochCutter
 from whence.pipeline.files import StateError
-from whence.pipeline.folder import output_names
 from whence.pipeline.keeper import Keeper
-from whence.pipeline.lines import Lines, StreamLines, is_pipe, open_pipe
 from whence.pipeline.parts.keeping import Keeping
 from whence.pipeline.parts.open import RESIDENT_LIMIT, open_state
 from whence.pipeline.parts.store import PartedStore
-from whence.pipeline.records import Bury, cut_epochs
+from whence.pipeline.records import Bury
 from whence.pipeline.report import EpochReport
 from whence.pipeline.sinks import Sink
 from whence.pipeline.sinks.json_lines import JsonLines, JsonLinesSink
+from whence.pipeline.sources.named import NamedSource
 from whence.pipeline.store import RETAIN, SNAPSHOT_EVERY, Store
 from whence.plan import UnsuitableStrategy
 from whence.plan.record import with_derivations
@@ -61,12 +57,11 @@ K = TypeVar("K", "Keeper", "Keeper | PartedKeeper")
 _FACTS_HELP = "Start from the files of .input that are here; without it, inputs start empty."
 
 
-def existing_file_or_folder(path: Path) -> Path:
-    if path != STDIN and not path.exists():
-        raise typer.BadParameter(f"there is no file {path}")
-    if path.suffix == ".gz":
-        raise typer.BadParameter(f"{path} is compressed: write gunzip -c {path} | whence run … --updates -")
-    return path
+def source_argument(text: str) -> NamedSource:
+    try:
+        return NamedSource(text)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
 
 
 class Strategy(StrEnum):
@@ -81,9 +76,11 @@ def run(
     program: ProgramArgument,
     *,
     updates: Annotated[
-        Path,
+        NamedSource,
         typer.Option(
-            metavar="FILE|DIR|-", help="JSON lines; - is the standard input.", callback=existing_file_or_folder
+            metavar="FILE|DIR|URL|-",
+            help="JSON lines; - is the standard input. Or socket://HOST:PORT, kafka://HOST:PORT/TOPIC, postgresql://…",
+            parser=source_argument,
         ),
     ],
     state: Annotated[
@@ -126,7 +123,10 @@ def run(
         int, typer.Option(min=0, metavar="N", help="Keep a state of more rows in parts, if it can be.")
     ] = RESIDENT_LIMIT,
     no_spark: Annotated[bool, typer.Option("--no-spark", help="Run in this process, without Spark.")] = False,
-    max_tuples: Annotated[int, typer.Option(min=1, metavar="N", help="Stop when there are more tuples.")] = 10_000_000,
+    max_tuples: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Stop when there are more tuples; if not given, before memory runs out."),
+    ] = None,
     timeout: Annotated[
         float | None, typer.Option(min=0, metavar="SECONDS", help="Stop an epoch that takes longer.")
     ] = None,
@@ -144,10 +144,15 @@ def run(
     """
     stem = "stdin" if program == STDIN else program.stem
     letters_path = dead_letters or changes.with_name(f"{stem}.dead.jsonl")
-    _refuse_clashes({"PROGRAM": program, "--updates": updates}, {"--changes": changes, "--dead-letters": letters_path})
-    if follow and (updates == STDIN or is_pipe(updates)):
-        name = "the standard input" if updates == STDIN else "a pipe"
+    _refuse_clashes(program, updates, {"--changes": changes, "--dead-letters": letters_path})
+    if follow and updates.comes_once:
+        name = "the standard input" if updates.name == "<stdin>" else updates.name
         raise typer.BadParameter(f"{name} is read until it ends anyway", param_hint="--follow")
+    if not updates.is_lines and not no_spark:
+        reason = (
+            f"{updates.name} is read with --no-spark; on Spark, whence.spark.maintain takes it as a streaming source"
+        )
+        raise typer.BadParameter(reason, param_hint="--updates")
     if partitions is not None and (state is None or no_spark):
         reason = "parts are in the memory of Spark's workers" if no_spark else "parts are kept in the folder of --state"
         raise typer.BadParameter(reason, param_hint="--partitions")
@@ -196,12 +201,9 @@ def run(
                 on_epoch=tell,
                 on_choice=None if silent else lambda choice: show(err, str(choice)),
             )
-            letters = records.DeadLetterFile(
-                letters_path, resume=is_resumed, repeats=updates != STDIN and not is_pipe(updates)
-            )
+            letters = records.DeadLetterFile(letters_path, resume=is_resumed, repeats=not updates.comes_once)
             bury = _refusing(updates) if strict else _burying(updates, letters, durable=state is not None)
-            opened = partial(_lines, updates, follow=follow, stopped=interrupt.is_set)
-            take = _Taking(loaded, keeping, opened, epoch_size, bury, totals)
+            take = _Taking(loaded, keeping, updates, epoch_size, bury, totals, follow, interrupt.is_set)
             keeper: Keeper | PartedKeeper
             try:
                 if no_spark:
@@ -225,21 +227,25 @@ class _Taking:
 
     program: Program
     keeping: Keeping
-    opened: Callable[[Position], Lines]
+    updates: NamedSource
     epoch_size: int | None
     bury: Bury
     totals: Totals
+    follow: bool
+    stopped: Callable[[], bool]
 
     def in_process(self, store: Store | PartedStore | None, facts: Facts | None) -> Keeper:
         if isinstance(store, PartedStore):
             problem = f"{store.folder} is in {store.parts} parts, which need Spark"
             raise StateError([problem], hints=["leave out --no-spark"])
         keeper = self._started(store, lambda: self.keeping.resident(store, facts))
-        lines = self.opened(keeper.source)
-        cutter = EpochCutter(lines.place, self.epoch_size, was_cut=bool(keeper.source.get("cut")))
-        schema = records.Schema.of(self.program)
-        for epoch in cut_epochs(lines.numbered(), cutter, schema, lambda letter: self.bury(letter, lines.place())):
-            keeper.apply([epoch])
+        source = self.updates.opened(
+            self.program, self.bury, size=self.epoch_size, follow=self.follow, stopped=self.stopped
+        )
+        with ExitStack() as last:
+            last.callback(source.close)
+            for epoch in source.epochs(keeper.source):
+                keeper.apply([epoch])
         keeper.close()
         return keeper
 
@@ -263,7 +269,8 @@ class _Taking:
                 spark()
             keeper = self._started(store, lambda: self.keeping.start(choice, store, facts, spark))
             run = SpooledRun(self.keeping, keeper, folder, records.Schema.of(self.program), self.epoch_size, self.bury)
-            return run.run(self.opened(run.begin()), spark())
+            lines = self.updates.lines(run.begin(), follow=self.follow, stopped=self.stopped)
+            return run.run(lines, spark())
 
     def _started(self, store: Store | PartedStore | None, start: Callable[[], K]) -> K:
         is_resumed = store is not None and not store.is_new
@@ -271,14 +278,6 @@ class _Taking:
         keeper = start()
         self.totals.start(0 if is_resumed else keeper.sizes.total(), time.perf_counter() - started)
         return keeper
-
-
-def _lines(updates: Path, begin: Position, *, follow: bool, stopped: Callable[[], bool]) -> Lines:
-    if updates == STDIN:
-        return StreamLines(cast(BufferedIOBase, sys.stdin.buffer), stopped=stopped)
-    if is_pipe(updates):
-        return open_pipe(updates, stopped=stopped)
-    return Lines(updates, begin, follow=follow, stopped=stopped)
 
 
 class _Stream(JsonLines):
@@ -349,31 +348,28 @@ def _sink(path: Path, program: Program, *, durable: bool) -> Iterator[Sink]:
             yield stream
 
 
-def _refusing(updates: Path) -> Bury:
+def _refusing(updates: NamedSource) -> Bury:
     def refuse(letter: records.DeadLetter, place: Position) -> NoReturn:
-        name = "<stdin>" if updates == STDIN else str(updates) if "file" not in place else _file(updates, place)
-        raise FactError([f"{name}:{letter.line}: {letter.reason}"], hints=["without --strict the run goes on"])
+        where = f"{updates.place_of(place)}:{letter.line}"
+        raise FactError([f"{where}: {letter.reason}"], hints=["without --strict the run goes on"])
 
     return refuse
 
 
-def _burying(updates: Path, letters: records.DeadLetterFile, *, durable: bool) -> Bury:
+def _burying(updates: NamedSource, letters: records.DeadLetterFile, *, durable: bool) -> Bury:
     """The name of a line's file is told if there are several, or may be: the next run on a state may read another."""
 
     def bury(letter: records.DeadLetter, place: Position) -> None:
-        named = "file" in place and (durable or updates.is_dir())
-        letters.add(letter, **({"file": _file(updates, place)} if named else {}))
+        named = "file" in place and (durable or updates.path is None or updates.is_folder)
+        letters.add(letter, **({"file": updates.place_of(place)} if named else {}))
 
     return bury
 
 
-def _file(updates: Path, place: Position) -> str:
-    return str(updates / Path(place["file"]).name if updates.is_dir() else updates)
-
-
-def _refuse_clashes(read: Mapping[str, Path], written: Mapping[str, Path]) -> None:
-    if all(path == STDIN for path in read.values()):
+def _refuse_clashes(program: Path, updates: NamedSource, written: Mapping[str, Path]) -> None:
+    if program == STDIN and updates.name == "<stdin>":
         raise typer.BadParameter("PROGRAM comes from the standard input already", param_hint="--updates")
+    read = {"PROGRAM": program} if updates.path is None else {"PROGRAM": program, "--updates": updates.path}
     taken = {path.resolve(): option for option, path in read.items()}
     for option, path in written.items():
         # Devices and pipes may be shared.

@@ -8,6 +8,8 @@ from whence.lang.diagnostics import BadDirective, Diagnostics
 from whence.lang.program import Program
 from whence.lang.transfers import read_options
 
+_NAMING = ("filename", "dbname", "name")
+
 
 def refuse_files_outside(program: Program, facts: Path | None, output: Path | None) -> None:
     """Raises `ProgramError` for every directive whose file is not below its folder, links followed; None: no file is touched."""
@@ -19,7 +21,7 @@ def refuse_files_outside(program: Program, facts: Path | None, output: Path | No
             continue
         found.add(
             BadDirective(
-                transfer.param_spans.get("filename", transfer.param_spans.get("name", transfer.span)),
+                next((transfer.param_spans[key] for key in _NAMING if key in transfer.param_spans), transfer.span),
                 problem=f"{filename} is not below {folder}",
                 advice="with --confined a program reads below -F and writes below -D: give it a name in there",
             )

@@ -7,7 +7,7 @@ their own, every term knows its kind, and every rule's body is in an order in wh
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal as OneOf
 
 from whence.lang.diagnostics import Diagnostic
@@ -130,7 +130,7 @@ Literal = Atom | Negation | Comparison | Generator | Aggregation
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """`name` is the user's or made up; `subsumes` marks a rule that deletes its head (`head <= …`)."""
+    """`name` is the user's or made up."""
 
     name: str
     head: Atom
@@ -256,3 +256,16 @@ class Program:
         fed = {transfer.relation for transfer in self.transfers_of("input")}
         fed |= {name for name, relation in self.relations.items() if relation.role}
         return tuple(name for name in self.relations if name in fed or name not in derived)
+
+
+def output_names(program: Program) -> tuple[str, ...]:
+    """The relations that users look at: those with `.output`, or every derived one if there are none."""
+    named = tuple(dict.fromkeys(each.relation for each in program.transfers_of("output")))
+    base = set(program.base_relations)
+    return named or tuple(name for name in program.relations if name not in base)
+
+
+def lasting(program: Program) -> Program:
+    """The program without windows and lifetimes."""
+    relations = {name: replace(relation, window=None, lifetime=None) for name, relation in program.relations.items()}
+    return replace(program, relations=relations)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from whence.io.updates import reported_writing
-from whence.lang.program import Program
+from whence.lang.program import Program, output_names
 from whence.lang.types import Tuple
 from whence.pipeline import log, metrics
 from whence.pipeline.files import PARTIAL, Damaged, StateError, StateWarning
@@ -178,10 +178,3 @@ def _manifest(folder: Path, program: Program) -> Manifest:
         hint = "run the program it was made with, or start anew with another folder"
         raise StateError([f"{folder} holds the state of another program: {manifest.name}"], hints=[hint])
     return manifest
-
-
-def output_names(program: Program) -> tuple[str, ...]:
-    """The relations whose changes are told: those with `.output`, or every derived one if there are none."""
-    named = tuple(dict.fromkeys(each.relation for each in program.transfers_of("output")))
-    base = set(program.base_relations)
-    return named or tuple(name for name in program.relations if name not in base)

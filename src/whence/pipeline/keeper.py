@@ -11,12 +11,11 @@ from threading import RLock
 import pyarrow as pa
 
 from whence.io.changes import Changes, Epoch, Position
-from whence.lang.program import Program
+from whence.lang.program import Program, output_names
 from whence.lang.types import Tuple
 from whence.limits import Limits
 from whence.pipeline.base import Base
 from whence.pipeline.files import StateError
-from whence.pipeline.folder import output_names
 from whence.pipeline.log import Entry
 from whence.pipeline.metrics import MetricsFile
 from whence.pipeline.publish import Publisher

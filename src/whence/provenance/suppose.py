@@ -7,11 +7,12 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from whence.io.changes import Changes, Update
+from whence.lang.program import lasting
 from whence.limits import RunawayError
 from whence.provenance.derive import Deriver
 from whence.provenance.graph import Fact
 from whence.reference import FunctionError
-from whence.session import Session, lasting
+from whence.session import Session
 
 
 class Change(NamedTuple):

@@ -21,9 +21,10 @@ from itertools import count
 
 from whence.lang.compare import order_key
 from whence.lang.program import Program, Relation, Rule, Stratum
+from whence.lang.sizes import TooLarge
 from whence.lang.types import Tuple, Value
 from whence.limits import Limits, OnRound
-from whence.reference.guard import Guard
+from whence.reference.guard import EvaluationGuard
 from whence.reference.solve import Solver
 from whence.reference.tables import Table
 
@@ -69,7 +70,7 @@ class StratumEvaluator:
         self.program = program
         self.tables = {name: Table() for name in program.relations}
         self.solver = Solver(program, self.tables)
-        self.guard = Guard(program, self.solver, limits, on_round)
+        self.guard = EvaluationGuard(program, self.solver, limits, on_round)
         self.rules: dict[str, list[Rule]] = {name: [] for name in program.relations}
         for rule in program.rules:
             self.rules[rule.head.relation].append(rule)
@@ -79,12 +80,11 @@ class StratumEvaluator:
         rules = [rule for name in stratum.relations for rule in self.rules[name]]
         subsumed = any(each.dominated.relation in stratum.relations for each in self.program.subsumptions)
         self.guard.begin(stratum)
-        if stratum.stages:
-            self._staged(stratum, rules)
-        elif stratum.monotone or subsumed:
-            self._converging(stratum, rules)
-        else:
-            self._plain(stratum, rules)
+        complete = self._staged if stratum.stages else self._converging if stratum.monotone or subsumed else self._plain
+        try:
+            complete(stratum, rules)
+        except TooLarge as error:
+            raise self.guard.too_large(error) from None
 
     def _derive(self, rules: list[Rule], new: Mapping[str, Table] | None = None) -> Derived:
         """What the rules derive, all of them from the current state."""
