@@ -17,10 +17,7 @@ from report import Outcome, Report
 from rich.console import Console
 
 from whence import Changes, load_file
-from whence.backends.spark.session import running_spark
-from whence.pipeline.keeper import EpochReport
-from whence.pipeline.sinks import CallbackSink
-from whence.spark import maintain
+from whence.spark import CallbackSink, EpochReport, maintain, running_spark
 from whence.topology import LinkChanges, fail_and_repair, transit_stub
 
 HERE = Path(__file__).parent

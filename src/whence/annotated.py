@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from typing import TypeVar
 
 from whence.backends.local.annotations import ArrayLedger, ValueLedger, arithmetic_of
@@ -11,7 +10,7 @@ from whence.backends.local.backend import LocalBackend
 from whence.engine.annotate import Improve, Settle
 from whence.engine.guard import Guard
 from whence.engine.maintain import Maintainer
-from whence.lang.program import Program
+from whence.lang.program import Program, lasting
 from whence.lang.types import Tuple
 from whence.limits import Limits
 from whence.plan import compile_plan
@@ -51,8 +50,7 @@ def evaluate_annotated(
         value = semiring.base((name, row), annotate(name, row))
         if value != semiring.zero:
             given.setdefault(name, {})[row] = value
-    lasting = {name: replace(relation, window=None, lifetime=None) for name, relation in program.relations.items()}
-    plan = compile_plan(replace(without_base(program, semiring, factors), relations=lasting))
+    plan = compile_plan(without_base(lasting(program), semiring, factors))
     backend = LocalBackend(plan.program)
     guard = Guard(program, limits, on_round)
     maintainer = Maintainer(plan, backend, guard)

@@ -200,7 +200,7 @@ class AtomicTables:
             base[name].difference_update(self._backend.decode_keys(name, keys))
         backend = LocalBackend(self.prepared.plan.program, self.prepared.shared)
         backend.enumerated, backend.warned = self._backend.enumerated, self._backend.warned
-        maintainer = self._make_maintainer(backend, Limits(), self._maintainer.stats)
+        maintainer = self._make_maintainer(backend, Limits(within_memory=False), self._maintainer.stats)
         maintainer.evaluator.solver.counters = self._maintainer.evaluator.solver.counters
         with self._running():
             maintainer.settle(maintainer.apply({}, {name: list(rows) for name, rows in base.items()}))

@@ -22,19 +22,19 @@ class _Compile(Protocol):
     ) -> Plan: ...
 
 
-class Strategy(NamedTuple):
-    """How views are kept up to date: how a program is planned, and how strata with delta plans are maintained."""
+class Method(NamedTuple):
+    """What a strategy does: how a program is planned, and how strata with delta plans are maintained."""
 
     compile: _Compile
     native: Native[Ids, Lines, Ids]
 
 
-STRATEGIES: Mapping[str, Strategy] = {
-    "support": Strategy(compile_plan, SupportStratum),
-    "counting": Strategy(compile_counting, SupportStratum),
-    "dred": Strategy(compile_plan, DredStratum),
-    "absorption": Strategy(compile_plan, absorb),
-    "recompute": Strategy(compile_recomputation, SupportStratum),
+STRATEGIES: Mapping[str, Method] = {
+    "support": Method(compile_plan, SupportStratum),
+    "counting": Method(compile_counting, SupportStratum),
+    "dred": Method(compile_plan, DredStratum),
+    "absorption": Method(compile_plan, absorb),
+    "recompute": Method(compile_recomputation, SupportStratum),
 }
 
 

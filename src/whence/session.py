@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sized
-from dataclasses import replace
 from math import isfinite
 from numbers import Real
 
@@ -13,14 +12,14 @@ from whence.engine.stratum import Ranking
 from whence.engine.windows import Windows
 from whence.io.changes import Changes, Update
 from whence.lang.fit import check_rows
-from whence.lang.program import Program, Relation
+from whence.lang.program import Program, Relation, lasting
 from whence.lang.revise import add_rules, drop_rule
 from whence.lang.types import Tuple
 from whence.limits import Limits
 from whence.prepared import STRATEGIES, Prepared, prepare
 from whence.reader import Reader, SessionStats, Work, work_of
 
-__all__ = ["STRATEGIES", "Ranking", "Session", "SessionStats", "Work", "evaluate", "lasting"]
+__all__ = ["STRATEGIES", "Ranking", "Session", "SessionStats", "Work", "evaluate"]
 
 
 class Session(Reader):
@@ -211,9 +210,3 @@ def evaluate(
 ) -> dict[str, set[Tuple]]:
     """The wanted relations of the program (all by default): one evaluation, in which windows and lifetimes forget nothing."""
     return Session(lasting(program), facts=facts, wanted=wanted, limits=limits, on_round=on_round).views()
-
-
-def lasting(program: Program) -> Program:
-    """The program without windows and lifetimes."""
-    relations = {name: replace(relation, window=None, lifetime=None) for name, relation in program.relations.items()}
-    return replace(program, relations=relations)

@@ -74,7 +74,7 @@ class View:
         return pa.Table.from_arrays(columns, schema=arrow_schema(self.fields, self._types))
 
     def columns(self, encode: Callable[[list[Value], Kind], pa.Array]) -> list[pa.Array]:
-        """An array for each column. What is no number is made by `encode`, each value of a column once."""
+        """An array for each column. What is not a number is made by `encode`, each value of a column once."""
         table = self._backend.table(self.name)
         ids = table.ids()
         return [self._column(table.column(ids, at), field.kind, encode) for at, field in enumerate(self.fields)]

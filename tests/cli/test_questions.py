@@ -11,9 +11,9 @@ from typer.testing import CliRunner, Result
 from whence import Update, load
 from whence.cli import app
 from whence.io.changes import Epoch
-from whence.pipeline.keeper import Keeper
-from whence.pipeline.parts.open import in_parts, open_state
-from whence.pipeline.store import Store
+from whence.pipeline.keeper import ResidentKeeper
+from whence.pipeline.parts.open import open_state
+from whence.pipeline.store import WholeStore
 
 PROGRAM = """\
 .decl link(x:symbol, y:symbol)
@@ -117,6 +117,15 @@ def test_whynot_suggests_what_was_tried_out(ask) -> None:
     assert ask("whynot", "reach(a, b)").exit_code == 1
 
 
+def test_whynot_says_when_nothing_was_found_within_the_bounds(ask) -> None:
+    said = "no changes of base facts that would make it hold were found within the bounds"
+    assert f"{said}; the search stopped at 1 change\n" in ask("whynot", "reach(y, z)", "--changes", "1").output
+    assert said not in ask("whynot", "reach(y, z)", "-k", "0").output
+    assert json.loads(ask("whynot", "reach(y, z)", "--changes", "1", "--json").stdout)["bound"] == "1 change"
+    Path("net.dl").write_text(PROGRAM + "up(x) :- link(x, y), x > y, y > x.\n", encoding="utf-8")
+    assert f"{said}\n" in ask("whynot", "up(a)").output
+
+
 def test_whatif_shows_changes_of_views(ask) -> None:
     assert ask("whatif", "-e", "link(c, d)").output == (
         '- reach("a", "d")\n- reach("b", "d")\n- reach("c", "d")\n3 changes\n'
@@ -162,10 +171,10 @@ def test_responsibility_shares_add_up(ask) -> None:
 def test_a_state_in_parts_is_asked_as_any_other(ask, tmp_path: Path) -> None:
     """The state of one program in parts, its facts partly in the program and partly from updates, beside the program itself."""
     program = load(PROGRAM + ".input link\n.input down\n", name="net.dl")
-    running = Keeper(program, store=Store.open(tmp_path / "state", program))
+    running = ResidentKeeper(program, store=WholeStore.open(tmp_path / "state", program))
     running.apply([Epoch([Update("+", "link", ("d", "e")), Update("+", "down", ("y",))])])
     running.close()
-    in_parts(open_state(tmp_path / "state", program), 3, lambda *_: None).close()
+    open_state(tmp_path / "state", program).in_parts(3, lambda *_: None).close()
     with Path("net.dl").open("a", encoding="utf-8") as file:
         file.write('.input link\n.input down\nlink("d", "e"). down("y").\n')
     Path("link.facts").touch()
@@ -194,7 +203,7 @@ def test_a_state_in_parts_is_asked_as_any_other(ask, tmp_path: Path) -> None:
 def test_a_state_can_be_asked_while_its_run_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     program = load(".decl link(x:symbol, y:symbol) .input link\nr1: reach(x, y) :- link(x, y).\n.output reach")
-    running = Keeper(program, store=Store.open(tmp_path / "state", program))
+    running = ResidentKeeper(program, store=WholeStore.open(tmp_path / "state", program))
     running.apply([Epoch([Update("+", "link", ("a", "b"))])])
     found = CliRunner().invoke(app, ["why", "state", 'reach("a", "b")'])
     assert found.output.startswith('reach("a", "b")  by r1\n└─ link("a", "b")\n')

@@ -15,7 +15,7 @@ from whence.engine.absorption import AbsorptionStratum, Variable
 from whence.lang.types import Tuple
 from whence.reference import evaluate
 from whence.semiring import PosBool
-from whence.semiring.bdd import Diagrams
+from whence.semiring.bdd import FormulaDiagrams
 from whence.semiring.depth_first import DepthFirstOrder
 
 EXAMPLES = int(os.environ.get("WHENCE_EXAMPLES", "40"))
@@ -143,7 +143,7 @@ BREADTH_FIRST = ["e0", "e4", "e6", "e1", "e2", "e5", "e7", "e3"]
     ("order", "size"), [(DEPTH_FIRST, 9), (BREADTH_FIRST, 18), (["e1", "e2", "e3", "e0", "e4", "e6", "e7", "e5"], 8)]
 )
 def test_4_the_order_of_variables_decides_the_size(order: list[str], size: int) -> None:
-    diagrams = Diagrams(order)
+    diagrams = FormulaDiagrams(order)
     paths = ["e0 e1", "e0 e2 e3", "e4 e5", "e6 e7 e5"]
     value = diagrams.sum([diagrams.product([diagrams.literal(edge) for edge in path.split()]) for path in paths])
     assert diagrams.size(value) == size
@@ -241,7 +241,7 @@ literals = st.sampled_from("abcde")
 expressions = st.recursive(literals, lambda inner: st.tuples(st.sampled_from("&|"), inner, inner), max_leaves=12)
 
 
-def build(expression: object, diagrams: Diagrams[str]) -> tuple[object, object]:
+def build(expression: object, diagrams: FormulaDiagrams[str]) -> tuple[object, object]:
     """The same expression as a diagram and as minimal witnesses."""
     if isinstance(expression, str):
         return diagrams.literal(expression), PosBool().variable(expression)
@@ -253,7 +253,7 @@ def build(expression: object, diagrams: Diagrams[str]) -> tuple[object, object]:
 
 @given(one=expressions, other=expressions, gone=st.frozensets(literals), order=st.permutations("abcde"))
 def test_diagrams_are_minimal_witnesses(one: object, other: object, gone: frozenset[str], order: list[str]) -> None:
-    diagrams: Diagrams[str] = Diagrams(order)
+    diagrams: FormulaDiagrams[str] = FormulaDiagrams(order)
     (value, witnesses), (second, others) = build(one, diagrams), build(other, diagrams)
     assert diagrams.witnesses(value) == witnesses  # type: ignore[arg-type]
     assert (value == second) == (witnesses == others), "equal functions are equal diagrams"
@@ -272,7 +272,7 @@ def test_diagrams_are_minimal_witnesses(one: object, other: object, gone: frozen
 
 
 def test_levels_are_dealt_out_again_when_there_is_no_room() -> None:
-    diagrams: Diagrams[int] = Diagrams()
+    diagrams: FormulaDiagrams[int] = FormulaDiagrams()
     order: list[int] = []
     value = diagrams.one
     for number in range(300):

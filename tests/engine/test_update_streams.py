@@ -18,7 +18,7 @@ from whence.engine.protocol import SUSPENDED
 from whence.lang.types import Tuple
 from whence.limits import Limits, RunawayError
 from whence.reference import evaluate
-from whence.semiring.bdd import Diagrams
+from whence.semiring.bdd import FormulaDiagrams
 from whence.semiring.depth_first import DepthFirstOrder
 
 STRATEGIES = ["support", "dred", "absorption", "recompute"]
@@ -216,7 +216,7 @@ def test_14_a_route_that_is_best_in_one_way_is_kept(strategy: str) -> None:
 
 
 def test_15_formulas_tell_what_need_not_be_sent() -> None:
-    diagrams: Diagrams[str] = Diagrams("abcd")
+    diagrams: FormulaDiagrams[str] = FormulaDiagrams("abcd")
     a, b, c, d = map(diagrams.literal, "abcd")
     sent, held = a, diagrams.zero  # +(t, a) is sent
 

@@ -31,15 +31,15 @@ def problems(*transfers: Transfer) -> list[str]:
 @pytest.mark.parametrize(
     ("kind", "params", "problem"),
     [
-        ("input", {"IO": "sqlite"}, "IO=sqlite is not supported for .input / "
-         "write IO=file or IO=stdin or IO=jsonfile or IO=json"),
+        ("input", {"IO": "mysql"}, "IO=mysql is not supported for .input / "
+         "write IO=file or IO=stdin or IO=jsonfile or IO=json or IO=sqlite"),
         ("input", {"IO": "stdout"}, "IO=stdout is not supported for .input / "
-         "write IO=file or IO=stdin or IO=jsonfile or IO=json"),
+         "write IO=file or IO=stdin or IO=jsonfile or IO=json or IO=sqlite"),
         ("output", {"IO": "stdin"}, "IO=stdin is not supported for .output / "
-         "write IO=file or IO=stdout or IO=jsonfile or IO=json"),
+         "write IO=file or IO=stdout or IO=jsonfile or IO=json or IO=sqlite"),
         ("input", {"filemname": "a"}, ".input r has no parameter filemname / did you mean filename?"),
         ("output", {"zip": "true"}, ".output r has no parameter zip / the parameters are "
-         "IO, filename, name, delimiter, headers, rfc4180, columns, compress, format"),
+         "IO, filename, dbname, name, delimiter, headers, rfc4180, columns, compress, format"),
         ("input", {"auxArity": "1"}, "the parameter auxArity is not supported / leave it out"),
         ("input", {"headers": "yes"}, "headers=yes is neither true nor false / write headers=true or leave it out"),
         ("input", {"filename": ""}, "the filename is empty or holds a zero byte / leave it out to use r.facts"),
@@ -51,6 +51,8 @@ def problems(*transfers: Transfer) -> list[str]:
          'write a text such as delimiter=","'),
         ("output", {"format": "json"}, "format=json is not supported / "
          "write format=list or format=object, with IO=jsonfile"),
+        ("input", {"dbname": "a.db"}, "dbname has no meaning without IO=sqlite / write IO=sqlite, or filename"),
+        ("input", {"IO": "sqlite", "delimiter": ","}, "delimiter has no meaning with IO=sqlite / leave it out"),
         ("input", {"columns": "a:b"}, 'columns=a:b is not a list of columns / '
          'write their numbers, from 0: columns="0:2"'),
         ("input", {"columns": "1:1"}, 'columns=1:1 is not a list of columns / '
@@ -64,18 +66,18 @@ def test_a_bad_parameter_is_reported(kind: str, params: Mapping[str, str], probl
 
 
 def test_a_report_points_at_the_directive() -> None:
-    bad = program(Transfer("input", "r", {"IO": "sqlite"}, SPAN))
+    bad = program(Transfer("input", "r", {"IO": "mysql"}, SPAN))
     assert render(check_program(bad)[0], bad.source) == (
-        "<program>:1:1: error[W0501]: IO=sqlite is not supported for .input\n"
+        "<program>:1:1: error[W0501]: IO=mysql is not supported for .input\n"
         "    1 | .directive r\n"
         "        ^^^^^^^^^^^^\n"
-        "  hint: write IO=file or IO=stdin or IO=jsonfile or IO=json"
+        "  hint: write IO=file or IO=stdin or IO=jsonfile or IO=json or IO=sqlite"
     )
 
 
 def test_all_bad_parameters_of_all_directives_are_reported() -> None:
     bad = Transfer("input", "r", {"headers": "1", "delimiter": ""}, SPAN)
-    assert len(problems(bad, Transfer("output", "r", {"IO": "sqlite"}, SPAN))) == 3
+    assert len(problems(bad, Transfer("output", "r", {"IO": "mysql"}, SPAN))) == 3
 
 
 def test_the_standard_input_is_read_once() -> None:
@@ -86,6 +88,13 @@ def test_the_standard_input_is_read_once() -> None:
 def test_two_relations_are_not_written_to_one_file() -> None:
     both = [Transfer("output", name, {"filename": "a.csv"}, SPAN) for name in ("r", "s")]
     assert problems(*both) == ["s and r are both written to a.csv / give one another filename"]
+
+
+def test_two_relations_are_two_tables_of_one_database() -> None:
+    params = {"IO": "sqlite", "dbname": "a.db"}
+    assert not problems(*(Transfer("output", name, params, SPAN) for name in ("r", "s")))
+    both = [Transfer("output", name, {**params, "name": "T"}, SPAN) for name in ("r", "s")]
+    assert problems(*both) == ["s and r are both written to T of a.db / give one another filename"]
 
 
 def test_one_relation_is_written_to_several_files() -> None:
@@ -100,6 +109,9 @@ def test_one_relation_is_written_to_several_files() -> None:
         ("input", {"compress": "true"}, "r.facts.gz"),
         ("input", {"IO": "jsonfile"}, "r.json"),
         ("input", {"IO": "json"}, None),
+        ("input", {"IO": "sqlite"}, "r.sqlite"),
+        ("input", {"IO": "sqlite", "dbname": "a.db"}, "a.db"),
+        ("output", {"IO": "sqlite", "dbname": "a.db", "filename": "b.db"}, "b.db"),
         ("input", {"IO": "stdin"}, None),
         ("output", {}, "r.csv"),
         ("output", {"compress": "true"}, "r.csv.gz"),
@@ -116,9 +128,9 @@ def test_files_have_souffles_names(kind: str, params: Mapping[str, str], filenam
 
 
 def test_reading_refuses_what_the_check_would_have_reported(tmp_path: object) -> None:
-    bad = program(Transfer("input", "r", {"IO": "sqlite"}, SPAN))
+    bad = program(Transfer("input", "r", {"IO": "mysql"}, SPAN))
     with pytest.raises(FactError) as caught:
         read_relation(bad.transfers[0], bad.relations["r"], bad.types, tmp_path)
     assert str(caught.value) == (
-        ".input r: IO=sqlite is not supported for .input\n  hint: write IO=file or IO=stdin or IO=jsonfile or IO=json"
+        ".input r: IO=mysql is not supported for .input\n  hint: write IO=file or IO=stdin or IO=jsonfile or IO=json or IO=sqlite"
     )

@@ -10,6 +10,7 @@ from whence.io import FactError, read_relation
 from whence.lang.program import Relation, Transfer
 from whence.lang.tree import NOWHERE
 from whence.lang.types import Tuple, Types, Variant
+from whence.memory import Memory
 
 Read = Callable[..., set[Tuple]]
 Refusal = Callable[..., str]
@@ -107,6 +108,14 @@ def test_compressed_files_are_recognized(read: Read) -> None:
     assert read(compressed, "x: number") == {(1,)}
     assert read(compressed, "x: number", file="r.facts.gz", compress="true") == {(1,)}
     assert read(b"1\n", "x: number", file="r.facts.gz", compress="true") == {(1,)}
+
+
+def test_a_compressed_file_that_holds_more_than_there_is_memory_is_refused(
+    read: Read, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("whence.io.files.look_at_memory", lambda: Memory(0, 1_000_000))
+    with pytest.raises(FactError, match="decompressed it has more than 250,000 bytes"):
+        read(gzip.compress(b"1\n" * 200_000), "x: number")
 
 
 def test_the_standard_input_is_read(

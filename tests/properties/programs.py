@@ -134,6 +134,15 @@ SHAPES = {
         "half(x, to_float(y) / 2.0) :- BINARY(x, y).\nOUT(x, to_number(m)) :- UNARY(x), m = mean h : { half(x, h) }.\n"
         "OUT(x, 9) :- s = sum h : { half(_, h) }, UNARY(x), s > to_float(x) * 1.5."
     ),
+    "float sums by group": (
+        "weigh(x, to_float(y) / 4.0 - 0.25) :- BINARY(x, y).\n"
+        "heavy(x, s) :- weigh(x, _), s = sum h : { weigh(x, h) }.\nOUT(x, to_number(s * 4.0)) :- heavy(x, s).\n"
+        "OUT(x, 7) :- UNARY(x), s = sum h : { weigh(x, h) }, s <= 0.0."
+    ),
+    "unsigned groups": (
+        "summed(x, s) :- BINARY(x, _), s = sum u : { BINARY(x, y), u = itou(y) }.\nOUT(x, utoi(s)) :- summed(x, s).\n"
+        "OUT(x, utoi(m)) :- UNARY(x), m = max u : { BINARY(x, y), u = itou(y) bxor 3u }."
+    ),
     "arithmetic": (
         "OUT(x, 6 / y) :- BINARY(x, y).\nOUT(x % 3, (x - y) band 7) :- BINARY(x, y), x * y != 4.\n"
         "OUT(to_number(u), x) :- UNARY(x), u = itou(x) bshl 1u, u < 5u.\n"

@@ -66,7 +66,7 @@ def evaluate_in(
         return given.get((relation, row))
 
     if naive:
-        views = evaluate_naively(program, facts, semiring, annotation)
+        views = evaluate_naively(program, facts, semiring, annotation, limits=limits, on_round=on_round)
     else:
         views = evaluate_annotated(program, facts, semiring, annotation, limits=limits, on_round=on_round)
     relations = {each.name: with_annotation(each) for each in program.relations.values()}

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from whence.cli.programs import FunctionsOption, ProgramArgument, load_program
+from whence.cli.programs import ConfinedOption, FunctionsOption, ProgramArgument, load_program
 from whence.cli.terminal import counted, out, show, show_diagnostic, summary_of
 from whence.lang import ProgramError
 from whence.lang.diagnostics import Diagnostic, to_json
@@ -18,13 +18,14 @@ def check(
     program: ProgramArgument,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object, for editors and scripts.")] = False,
     functions: FunctionsOption = None,
+    confined: ConfinedOption = False,
 ) -> None:
     """Report everything that is wrong with a program.
 
     The exit code is 1 if there are errors, 0 if there are none or only warnings, 2 if the program cannot be read.
     """
     try:
-        checked = load_program(program, functions)
+        checked = load_program(program, functions, confined=confined)
     except ProgramError as error:
         _report(error.source, error.diagnostics, summary_of(error.diagnostics), as_json=as_json)
         raise typer.Exit(1) from None

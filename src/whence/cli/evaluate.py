@@ -12,10 +12,11 @@ import typer
 from whence import reference, session
 from whence.backends.spark.options import Form, Mode
 from whence.cli.annotate import AnnotateOption, SemiringOption, evaluate_in
-from whence.cli.programs import FunctionsOption, ProgramArgument, load_program
+from whence.cli.programs import ConfinedOption, FunctionsOption, ProgramArgument, load_program
 from whence.cli.progress import Progress
 from whence.cli.terminal import err, show, show_diagnostic, summary_of
 from whence.io import FactError, output_path, print_size, read_relation, write_relation
+from whence.io.confined import refuse_files_outside
 from whence.lang import ProgramError
 from whence.lang.load import ignored_in_one_shot, nothing_shown
 from whence.lang.program import Program
@@ -56,6 +57,7 @@ def evaluate(
         ),
     ] = Path(),
     functions: FunctionsOption = None,
+    confined: ConfinedOption = False,
     engine: Annotated[Engine, typer.Option(help="What evaluates the program.")] = Engine.LOCAL,
     semiring: SemiringOption = None,
     annotate: AnnotateOption = None,
@@ -78,9 +80,14 @@ def evaluate(
         typer.Option(min=1, metavar="N", help="Stop a recursion that takes more rounds.", rich_help_panel="Limits"),
     ] = None,
     max_tuples: Annotated[
-        int,
-        typer.Option(min=1, metavar="N", help="Stop when there are more tuples.", rich_help_panel="Limits"),
-    ] = 10_000_000,
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Stop when there are more tuples; if not given, before memory runs out.",
+            rich_help_panel="Limits",
+        ),
+    ] = None,
     timeout: Annotated[
         float | None,
         typer.Option(min=0, metavar="SECONDS", help="Stop after this time.", rich_help_panel="Limits"),
@@ -100,7 +107,9 @@ def evaluate(
     folder = None if output == Path("-") else output
     _refuse_combinations(engine, backend, master=master, mode=mode, form=form)
     with reported_errors(), shown_warnings(quiet=quiet):
-        loaded = load_program(program, functions)
+        loaded = load_program(program, functions, confined=confined)
+        if confined:
+            refuse_files_outside(loaded, facts, folder)
         if not quiet:
             for warning in (*loaded.warnings, *ignored_in_one_shot(loaded), *nothing_shown(loaded)):
                 show_diagnostic(err, warning, loaded.source)

@@ -4,7 +4,7 @@ import typer
 
 from whence.cli.evaluate import reported_errors, wanted_of
 from whence.cli.programs import FunctionsOption, ProgramArgument, load_program
-from whence.pipeline.folder import output_names
+from whence.lang.program import output_names
 from whence.plan import compile_evaluation, compile_plan
 from whence.plan.describe import describe_plan
 from whence.plan.partition import describe_partitioning

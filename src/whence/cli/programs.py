@@ -42,17 +42,25 @@ FunctionsOption = Annotated[
     ),
 ]
 
+ConfinedOption = Annotated[
+    bool,
+    typer.Option(
+        "--confined",
+        help="Refuse a program that names files outside of the folders it is given, for programs you do not trust.",
+    ),
+]
 
-def load_program(path: Path, functions: Path | None) -> Program:
+
+def load_program(path: Path, functions: Path | None, *, confined: bool = False) -> Program:
     """Raises ProgramError, also if the program comes on the standard input and reads facts from there too."""
     registered = load_functions(functions)
     from_stdin = path == STDIN
     try:
         if from_stdin:
             text = sys.stdin.buffer.read().decode()
-            program = load(text, name="<stdin>", functions=registered, folder=Path())
+            program = load(text, name="<stdin>", functions=registered, folder=Path(), confined=confined)
         else:
-            program = load_file(path, functions=registered)
+            program = load_file(path, functions=registered, confined=confined)
     except UnicodeDecodeError as error:
         problem = f"{path} is not UTF-8: byte 0x{error.object[error.start]:02x} at offset {error.start}"
         raise typer.BadParameter(problem, param_hint="PROGRAM") from None

@@ -17,7 +17,7 @@ from whence.cli.functions import load_functions
 from whence.cli.programs import existing_file, load_program
 from whence.cli.progress import Progress
 from whence.cli.terminal import err, show
-from whence.lang.program import Program
+from whence.lang.program import Program, lasting
 from whence.lang.types import Tuple
 from whence.pipeline.parts.open import read_state
 from whence.pipeline.parts.store import PartedStore
@@ -105,7 +105,7 @@ def open_session(path: Path, functions: Path | None, facts: Path) -> session.Ses
 
 def _as_written(program: Program) -> tuple[Program, dict[str, list[Tuple]]]:
     """The program without tables of derivations and without what makes facts go by themselves, and the facts that it states."""
-    return free_facts(session.lasting(program.plain if isinstance(program, RecordedProgram) else program))
+    return free_facts(lasting(program.plain if isinstance(program, RecordedProgram) else program))
 
 
 def _parted(store: PartedStore) -> PartedDerivations:

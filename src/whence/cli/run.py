@@ -9,18 +9,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import partial
-from io import BufferedIOBase
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Event
-from typing import TYPE_CHECKING, Annotated, BinaryIO, NoReturn, TypeVar, cast
+from typing import TYPE_CHECKING, Annotated, BinaryIO, NoReturn
 
 import typer
 
 import whence
 from whence.cli.evaluate import read_inputs, reported_errors, shown_warnings
-from whence.cli.programs import STDIN, FunctionsOption, ProgramArgument, load_program
+from whence.cli.programs import STDIN, ConfinedOption, FunctionsOption, ProgramArgument, load_program
 from whence.cli.progress import Progress
 from whence.cli.run_summary import Totals, as_table
 from whence.cli.run_summary import as_json as summed_up
@@ -28,44 +26,38 @@ from whence.cli.terminal import err, show, show_diagnostic
 from whence.io import FactError
 from whence.io import updates as records
 from whence.io.changes import Position
+from whence.io.confined import refuse_files_outside
 from whence.lang.load import nothing_shown
-from whence.lang.program import Program, Transfer
+from whence.lang.program import Program, Transfer, output_names
 from whence.lang.transfers import read_options
 from whence.lang.types import Tuple
 from whence.limits import Limits
-from whence.pipeline.epochs import EpochCutter
-from whence.pipeline.files import StateError
-from whence.pipeline.folder import output_names
+from whence.pipeline.folder import Store
 from whence.pipeline.keeper import Keeper
-from whence.pipeline.lines import Lines, StreamLines, is_pipe, open_pipe
+from whence.pipeline.options import RESIDENT_LIMIT, RETAIN, SNAPSHOT_EVERY, RunOptions
 from whence.pipeline.parts.keeping import Keeping
-from whence.pipeline.parts.open import RESIDENT_LIMIT, open_state
-from whence.pipeline.parts.store import PartedStore
-from whence.pipeline.records import Bury, cut_epochs
+from whence.pipeline.parts.open import open_state
+from whence.pipeline.records import Bury
 from whence.pipeline.report import EpochReport
 from whence.pipeline.sinks import Sink
 from whence.pipeline.sinks.json_lines import JsonLines, JsonLinesSink
-from whence.pipeline.store import RETAIN, SNAPSHOT_EVERY, Store
+from whence.pipeline.sources.named import NamedSource
 from whence.plan import UnsuitableStrategy
 from whence.plan.record import with_derivations
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from whence.pipeline.parts.keeper import PartedKeeper
-
 STDOUT = Path("-")
 Facts = Mapping[str, Iterable[Tuple]]
-K = TypeVar("K", "Keeper", "Keeper | PartedKeeper")
 _FACTS_HELP = "Start from the files of .input that are here; without it, inputs start empty."
 
 
-def existing_file_or_folder(path: Path) -> Path:
-    if path != STDIN and not path.exists():
-        raise typer.BadParameter(f"there is no file {path}")
-    if path.suffix == ".gz":
-        raise typer.BadParameter(f"{path} is compressed: write gunzip -c {path} | whence run … --updates -")
-    return path
+def source_argument(text: str) -> NamedSource:
+    try:
+        return NamedSource(text)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
 
 
 class Strategy(StrEnum):
@@ -80,9 +72,11 @@ def run(
     program: ProgramArgument,
     *,
     updates: Annotated[
-        Path,
+        NamedSource,
         typer.Option(
-            metavar="FILE|DIR|-", help="JSON lines; - is the standard input.", callback=existing_file_or_folder
+            metavar="FILE|DIR|URL|-",
+            help="JSON lines; - is the standard input. Or socket://HOST:PORT, kafka://HOST:PORT/TOPIC, postgresql://…",
+            parser=source_argument,
         ),
     ],
     state: Annotated[
@@ -113,6 +107,7 @@ def run(
         typer.Option(metavar="RELATION", help="Make the derivations of a relation outputs too, a table for each rule."),
     ] = None,
     functions: FunctionsOption = None,
+    confined: ConfinedOption = False,
     master: Annotated[
         str | None, typer.Option(metavar="URL", help="Spark's master, such as local[4]; all cores if not given.")
     ] = None,
@@ -124,7 +119,10 @@ def run(
         int, typer.Option(min=0, metavar="N", help="Keep a state of more rows in parts, if it can be.")
     ] = RESIDENT_LIMIT,
     no_spark: Annotated[bool, typer.Option("--no-spark", help="Run in this process, without Spark.")] = False,
-    max_tuples: Annotated[int, typer.Option(min=1, metavar="N", help="Stop when there are more tuples.")] = 10_000_000,
+    max_tuples: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Stop when there are more tuples; if not given, before memory runs out."),
+    ] = None,
     timeout: Annotated[
         float | None, typer.Option(min=0, metavar="SECONDS", help="Stop an epoch that takes longer.")
     ] = None,
@@ -142,10 +140,15 @@ def run(
     """
     stem = "stdin" if program == STDIN else program.stem
     letters_path = dead_letters or changes.with_name(f"{stem}.dead.jsonl")
-    _refuse_clashes({"PROGRAM": program, "--updates": updates}, {"--changes": changes, "--dead-letters": letters_path})
-    if follow and (updates == STDIN or is_pipe(updates)):
-        name = "the standard input" if updates == STDIN else "a pipe"
+    _refuse_clashes(program, updates, {"--changes": changes, "--dead-letters": letters_path})
+    if follow and updates.comes_once:
+        name = "the standard input" if updates.name == "<stdin>" else updates.name
         raise typer.BadParameter(f"{name} is read until it ends anyway", param_hint="--follow")
+    if not updates.is_lines and not no_spark:
+        reason = (
+            f"{updates.name} is read with --no-spark; on Spark, whence.spark.maintain takes it as a streaming source"
+        )
+        raise typer.BadParameter(reason, param_hint="--updates")
     if partitions is not None and (state is None or no_spark):
         reason = "parts are in the memory of Spark's workers" if no_spark else "parts are kept in the folder of --state"
         raise typer.BadParameter(reason, param_hint="--partitions")
@@ -153,7 +156,9 @@ def run(
     # Nothing moves on the terminal while changes are printed to it.
     still = silent or (changes == STDOUT and sys.stdout.isatty())
     with reported_errors(), shown_warnings(quiet=silent), _quiet_end(), _interrupts() as interrupt:
-        loaded = load_program(program, functions)
+        loaded = load_program(program, functions, confined=confined)
+        if confined:
+            refuse_files_outside(loaded, facts, None)
         if not silent:
             # Without .output the changes of every derived relation are written.
             for warning in (*loaded.warnings, *(() if output_names(loaded) else nothing_shown(loaded))):
@@ -179,8 +184,7 @@ def run(
                 totals.add(report)
                 progress.text = str(report)
 
-            keeping = Keeping(
-                loaded,
+            options = RunOptions(
                 wanted=output_names(loaded),
                 sinks=[sink],
                 strategy=strategy,
@@ -192,13 +196,11 @@ def run(
                 on_epoch=tell,
                 on_choice=None if silent else lambda choice: show(err, str(choice)),
             )
-            letters = records.DeadLetterFile(
-                letters_path, resume=is_resumed, repeats=updates != STDIN and not is_pipe(updates)
-            )
+            keeping = Keeping(loaded, options)
+            letters = records.DeadLetterFile(letters_path, resume=is_resumed, repeats=not updates.comes_once)
             bury = _refusing(updates) if strict else _burying(updates, letters, durable=state is not None)
-            opened = partial(_lines, updates, follow=follow, stopped=interrupt.is_set)
-            take = _Taking(loaded, keeping, opened, epoch_size, bury, totals)
-            keeper: Keeper | PartedKeeper
+            take = _Taking(loaded, keeping, updates, epoch_size, bury, totals, follow, interrupt.is_set)
+            keeper: Keeper
             try:
                 if no_spark:
                     keeper = take.in_process(store, given)
@@ -221,27 +223,26 @@ class _Taking:
 
     program: Program
     keeping: Keeping
-    opened: Callable[[Position], Lines]
+    updates: NamedSource
     epoch_size: int | None
     bury: Bury
     totals: Totals
+    follow: bool
+    stopped: Callable[[], bool]
 
-    def in_process(self, store: Store | PartedStore | None, facts: Facts | None) -> Keeper:
-        if isinstance(store, PartedStore):
-            problem = f"{store.folder} is in {store.parts} parts, which need Spark"
-            raise StateError([problem], hints=["leave out --no-spark"])
+    def in_process(self, store: Store | None, facts: Facts | None) -> Keeper:
         keeper = self._started(store, lambda: self.keeping.resident(store, facts))
-        lines = self.opened(keeper.source)
-        cutter = EpochCutter(lines.place, self.epoch_size, was_cut=bool(keeper.source.get("cut")))
-        schema = records.Schema.of(self.program)
-        for epoch in cut_epochs(lines.numbered(), cutter, schema, lambda letter: self.bury(letter, lines.place())):
-            keeper.apply([epoch])
+        source = self.updates.opened(
+            self.program, self.bury, size=self.epoch_size, follow=self.follow, stopped=self.stopped
+        )
+        with ExitStack() as last:
+            last.callback(source.close)
+            for epoch in source.epochs(keeper.source):
+                keeper.apply([epoch])
         keeper.close()
         return keeper
 
-    def on_spark(
-        self, store: Store | PartedStore | None, facts: Facts | None, master: str | None
-    ) -> Keeper | PartedKeeper:
+    def on_spark(self, store: Store | None, facts: Facts | None, master: str | None) -> Keeper:
         # Nobody who runs in this process waits for it.
         from whence.backends.spark.session import running_spark  # noqa: PLC0415
         from whence.pipeline.spooled import SpooledRun  # noqa: PLC0415
@@ -259,22 +260,15 @@ class _Taking:
                 spark()
             keeper = self._started(store, lambda: self.keeping.start(choice, store, facts, spark))
             run = SpooledRun(self.keeping, keeper, folder, records.Schema.of(self.program), self.epoch_size, self.bury)
-            return run.run(self.opened(run.begin()), spark())
+            lines = self.updates.lines(run.begin(), follow=self.follow, stopped=self.stopped)
+            return run.run(lines, spark())
 
-    def _started(self, store: Store | PartedStore | None, start: Callable[[], K]) -> K:
+    def _started(self, store: Store | None, start: Callable[[], Keeper]) -> Keeper:
         is_resumed = store is not None and not store.is_new
         started = time.perf_counter()
         keeper = start()
         self.totals.start(0 if is_resumed else keeper.sizes.total(), time.perf_counter() - started)
         return keeper
-
-
-def _lines(updates: Path, begin: Position, *, follow: bool, stopped: Callable[[], bool]) -> Lines:
-    if updates == STDIN:
-        return StreamLines(cast(BufferedIOBase, sys.stdin.buffer), stopped=stopped)
-    if is_pipe(updates):
-        return open_pipe(updates, stopped=stopped)
-    return Lines(updates, begin, follow=follow, stopped=stopped)
 
 
 class _Stream(JsonLines):
@@ -304,7 +298,7 @@ class _Stream(JsonLines):
 
 
 @contextmanager
-def _opened(state: Path | None, program: Program) -> Iterator[Store | PartedStore | None]:
+def _opened(state: Path | None, program: Program) -> Iterator[Store | None]:
     store = None if state is None else open_state(state, program)
     try:
         yield store
@@ -345,31 +339,28 @@ def _sink(path: Path, program: Program, *, durable: bool) -> Iterator[Sink]:
             yield stream
 
 
-def _refusing(updates: Path) -> Bury:
+def _refusing(updates: NamedSource) -> Bury:
     def refuse(letter: records.DeadLetter, place: Position) -> NoReturn:
-        name = "<stdin>" if updates == STDIN else str(updates) if "file" not in place else _file(updates, place)
-        raise FactError([f"{name}:{letter.line}: {letter.reason}"], hints=["without --strict the run goes on"])
+        where = f"{updates.place_of(place)}:{letter.line}"
+        raise FactError([f"{where}: {letter.reason}"], hints=["without --strict the run goes on"])
 
     return refuse
 
 
-def _burying(updates: Path, letters: records.DeadLetterFile, *, durable: bool) -> Bury:
+def _burying(updates: NamedSource, letters: records.DeadLetterFile, *, durable: bool) -> Bury:
     """The name of a line's file is told if there are several, or may be: the next run on a state may read another."""
 
     def bury(letter: records.DeadLetter, place: Position) -> None:
-        named = "file" in place and (durable or updates.is_dir())
-        letters.add(letter, **({"file": _file(updates, place)} if named else {}))
+        named = "file" in place and (durable or updates.path is None or updates.is_folder)
+        letters.add(letter, **({"file": updates.place_of(place)} if named else {}))
 
     return bury
 
 
-def _file(updates: Path, place: Position) -> str:
-    return str(updates / Path(place["file"]).name if updates.is_dir() else updates)
-
-
-def _refuse_clashes(read: Mapping[str, Path], written: Mapping[str, Path]) -> None:
-    if all(path == STDIN for path in read.values()):
+def _refuse_clashes(program: Path, updates: NamedSource, written: Mapping[str, Path]) -> None:
+    if program == STDIN and updates.name == "<stdin>":
         raise typer.BadParameter("PROGRAM comes from the standard input already", param_hint="--updates")
+    read = {"PROGRAM": program} if updates.path is None else {"PROGRAM": program, "--updates": updates.path}
     taken = {path.resolve(): option for option, path in read.items()}
     for option, path in written.items():
         # Devices and pipes may be shared.
@@ -389,7 +380,7 @@ def with_present_inputs(program: Program, folder: Path) -> Program:
 
 @contextmanager
 def _quiet_end() -> Iterator[None]:
-    """A reader that wants no more changes is no error."""
+    """A reader that wants no more changes is not an error."""
     try:
         yield
     except BrokenPipeError:

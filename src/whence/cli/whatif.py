@@ -18,10 +18,11 @@ from whence.cli.questions import (
 )
 from whence.cli.terminal import counted, err
 from whence.io.changes import Update
+from whence.lang.program import output_names
 from whence.provenance.graph import Fact
 from whence.provenance.show import show_fact
 from whence.provenance.to_json import changes_to_json, ranking_to_json
-from whence.provenance.whatif import rank_dependence, views_of
+from whence.provenance.whatif import rank_dependence
 from whence.provenance.whatif import whatif as ask
 from whence.session import Session
 
@@ -62,7 +63,7 @@ def whatif(
         gone = [base_fact_argument(each, session.program, "-e") for each in without or ()]
         come = [base_fact_argument(each, session.program, "-i") for each in given or ()]
         changes = ask(session, without=gone, given=come)
-        shown = views_of(session.program)
+        shown = output_names(session.program)
         _print_changes([each for each in changes if each.relation in shown], as_json=as_json)
 
 

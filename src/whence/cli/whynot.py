@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from whence.cli.programs import FunctionsOption
+from whence.cli.progress import Progress
 from whence.cli.questions import (
     FactArgument,
     FactsOption,
@@ -22,12 +23,14 @@ from whence.cli.questions import (
 from whence.cli.terminal import err, show
 from whence.lang.program import Program
 from whence.provenance.graph import Fact
+from whence.provenance.repairs import Effort, Repair
 from whence.provenance.show import show_fact, show_rules, show_value
 from whence.provenance.to_json import whynot_to_json
-from whence.provenance.whynot import Attempt, Repair, WhyNot
+from whence.provenance.whynot import Attempt, WhyNot
 from whence.provenance.whynot import whynot as ask
 from whence.session import Session
 
+_EFFORT = Effort()
 _COMPARED = 10_000  # texts, with one that no fact has
 
 
@@ -40,23 +43,33 @@ def whynot(
     repairs: Annotated[
         int, typer.Option("-k", "--repairs", min=0, metavar="N", help="Suggest at most N sets of changes.")
     ] = 3,
+    changes: Annotated[
+        int, typer.Option(min=1, metavar="N", help="In a set of them.", rich_help_panel="Bounds")
+    ] = _EFFORT.changes,
+    seconds: Annotated[
+        float,
+        typer.Option("--timeout", min=0, metavar="SECONDS", help="Look no longer.", rich_help_panel="Bounds"),
+    ] = _EFFORT.seconds,
     as_json: JsonOption = False,
 ) -> None:
     """Show why a fact does not hold, and the smallest changes of base facts that would make it hold.
 
     For each rule it shows the closest that the rule comes: what is there, what is missing, what is there and must not be.
-    Every suggested change has been tried out. The exit code is 1 if the fact holds.
+    Every suggested set of changes has been tried out, and no part of it is enough. Where there is none within the bounds, that is
+    said. The exit code is 1 if the fact holds.
     """
     with answering():
         subject = open_subject(program, functions, facts)
         asked = fact_argument(fact, subject.program)
         session = subject.session_of(asked)
         unknown = list(_unknown_texts(session, asked))
-        answer = ask(session, *asked, repairs=repairs)
+        effort = Effort(changes, _EFFORT.trials, seconds)
+        with Progress(err, "looking for repairs", quiet=False):
+            answer = ask(session, *asked, repairs=repairs, effort=effort)
     if as_json:
         print_json(whynot_to_json(answer))
     else:
-        typer.echo("\n".join(_lines(answer, subject.program)))
+        typer.echo("\n".join(_lines(answer, subject.program, asked_for=repairs)))
     for note in unknown:
         show(err, f"warning: {note}")
 
@@ -71,7 +84,7 @@ def _unknown_texts(session: Session, fact: Fact) -> Iterator[str]:
             yield f"{show_value(value)} is in no fact" + (f"; did you mean {show_value(near[0])}?" if near else "")
 
 
-def _lines(answer: WhyNot, program: Program) -> Iterator[str]:
+def _lines(answer: WhyNot, program: Program, *, asked_for: int) -> Iterator[str]:
     yield f"{show_fact(answer.fact)} does not hold"
     for winner in answer.beaten_by:
         yield f"  it is derived, but {show_fact(winner)} is kept instead"
@@ -82,6 +95,9 @@ def _lines(answer: WhyNot, program: Program) -> Iterator[str]:
         yield from _attempt_lines(attempt)
     for repair in answer.repairs:
         yield f"it would hold with  {_changes(repair)}"
+    if asked_for and not answer.repairs:
+        searched = f"; the search stopped at {answer.bound}" if answer.bound else ""
+        yield f"no changes of base facts that would make it hold were found within the bounds{searched}"
     rules = list(show_rules(program, [attempt.rule for attempt in answer.attempts]))
     if rules:
         yield ""

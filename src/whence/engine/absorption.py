@@ -23,7 +23,7 @@ from whence.engine.stratum import Delta, FlaggedStratum
 from whence.lang.program import Atom, Negation
 from whence.lang.types import Tuple
 from whence.plan.steps import Check, DeltaPlan, Join, StratumPlan
-from whence.semiring.bdd import Diagrams
+from whence.semiring.bdd import FormulaDiagrams
 from whence.semiring.depth_first import DepthFirstOrder
 from whence.semiring.witnesses import Witnesses
 
@@ -51,7 +51,7 @@ class AbsorptionStratum(FlaggedStratum[Ids, Keys, Ranks]):
         self.backend = backend
         self.guard = guard
         self.stats = stats
-        self.diagrams: Diagrams[Variable] = Diagrams()
+        self.diagrams: FormulaDiagrams[Variable] = FormulaDiagrams()
         self.order: DepthFirstOrder[Variable] = DepthFirstOrder()
         self.dealt = 0  # for how many variables levels were last dealt out
         self.formulas: dict[str, dict[int, Any]] = {name: {} for name in plan.relations}

@@ -3,30 +3,41 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import NoReturn
 
 from whence.lang.program import Program, Rule
 from whence.lang.types import Tuple
-from whence.limits import Limits, OnRound, RunawayError, runaway
+from whence.limits import Limits, OnRound, RunawayError, keeps_deriving, late, out_of_memory, runaway
+from whence.memory import MemoryWatch
 
 _CHECKED_EVERY = 1 << 16
 
 
 @dataclass
 class Guard:
-    """Limits for one epoch. `sample` gives the tuple derived last, when it is asked for."""
+    """Limits for one epoch. `sizes` are those of all tables.
+
+    `rule` derived something new last, of which `sample` gives a tuple when it is asked for; `at` is the rule being applied.
+    """
 
     program: Program
     limits: Limits
     on_round: OnRound | None = None
     started: float = field(default_factory=time.monotonic)
+    at: Rule | None = None
     rule: Rule | None = None
     sample: Callable[[], Tuple] | None = None
+    sizes: Callable[[], Mapping[str, int]] = dict
     unchecked: int = 0
+    memory: MemoryWatch = field(default_factory=MemoryWatch)
+    # When memory was first looked at in this epoch, and what there was.
+    before: tuple[float, Mapping[str, int]] | None = None
 
     def restart(self) -> None:
         self.started = time.monotonic()
+        self.before = self.at = self.rule = self.sample = None
 
     def derived(self, count: int, tuples: Callable[[], int]) -> None:
         """Looks at the limits now and then: a single round may derive without end."""
@@ -47,10 +58,38 @@ class Guard:
         limits = self.limits
         if limits.max_tuples is not None and (count := tuples()) > limits.max_tuples:
             self._stop(f"at {count} tuples (limit {limits.max_tuples})")
-        if limits.timeout is not None and time.monotonic() - self.started > limits.timeout:
-            self._stop(f"after {limits.timeout:g} s")
+        self.look()
 
-    def _stop(self, when: str) -> None:
-        if self.rule is None or self.sample is None:
-            raise RunawayError(f"stopped {when}")
-        raise runaway(self.program, self.rule, self.sample(), when)
+    def look(self) -> None:
+        """To be called now and then by those who work, whether they derive anything or not."""
+        left = self.seconds_left()
+        if self.limits.timeout is not None and left is not None and left < 0:
+            raise late(self.program, self.limits.timeout, self.at, self._last())
+        if self.limits.within_memory:
+            self._look_at_memory()
+
+    def seconds_left(self) -> float | None:
+        timeout = self.limits.timeout
+        return None if timeout is None else self.started + timeout - time.monotonic()
+
+    def _look_at_memory(self) -> None:
+        if time.monotonic() - self.started < _SOON:  # most epochs are over by then
+            return
+        if self.before is None:
+            self.before = time.monotonic(), self.sizes()
+        memory = self.memory.look()
+        if memory is not None:
+            at, sizes = self.before
+            last = self._last()
+            derives = "" if last is None else keeps_deriving(self.program, *last)
+            raise out_of_memory(memory, derives, self.sizes(), sizes, time.monotonic() - at)
+
+    def _last(self) -> tuple[Rule, Tuple] | None:
+        return None if self.rule is None or self.sample is None else (self.rule, self.sample())
+
+    def _stop(self, when: str) -> NoReturn:
+        last = self._last()
+        raise RunawayError(f"stopped {when}") if last is None else runaway(self.program, *last, when)
+
+
+_SOON = 0.1

@@ -49,6 +49,7 @@ class Maintainer(Generic[Ids, Keys, Ranks]):
         self.native = native
         self.backend = backend
         self.guard = guard
+        backend.watch, guard.sizes = guard, backend.sizes
         self.stats = stats or Stats()
         self.evaluator = StratumEvaluator(plan.program, guard.limits)
         self.strata: list[MaintainedStratum[Ids, Keys, Ranks]] = [

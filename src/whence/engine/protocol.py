@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 from typing import Generic, NamedTuple, Protocol, Self, TypeVar
 
-from whence.lang.program import Program
+from whence.lang.program import Program, Rule
 from whence.lang.types import Tuple
 from whence.plan.extract_aggregates import AggregateSpec
 from whence.plan.steps import Check, DeltaPlan, Join
@@ -32,7 +32,7 @@ Keys_contra = TypeVar("Keys_contra", contravariant=True)
 Ranks_contra = TypeVar("Ranks_contra", contravariant=True)
 
 
-class Table(Protocol[Ids, Keys_contra, Ranks_contra]):
+class TableOperations(Protocol[Ids, Keys_contra, Ranks_contra]):
     """A relation's rows. `Ids` are row numbers; keys are rows by value, with the ranks of what derives them."""
 
     def __len__(self) -> int: ...
@@ -103,10 +103,23 @@ class Spread(NamedTuple, Generic[Ids]):
     left: dict[str, Ids]
 
 
+class Watch(Protocol):
+    """Who is told now and then that work goes on, and may stop it by raising."""
+
+    at: Rule | None  # being applied
+
+    def look(self) -> None: ...
+
+    def seconds_left(self) -> float | None:
+        """Until it will be stopped, if that is known."""
+        ...
+
+
 class Backend(Protocol[Ids, Keys, Ranks]):
     enumerated: int  # derivations, so far
+    watch: Watch  # to be told
 
-    def table(self, relation: str) -> Table[Ids, Keys, Ranks]: ...
+    def table(self, relation: str) -> TableOperations[Ids, Keys, Ranks]: ...
     def run(self, plan: DeltaPlan, ids: Ids | None, forbid: Forbid) -> Iterator[tuple[Keys, Ranks]]: ...
 
     def spread_loss(
@@ -127,6 +140,10 @@ class Backend(Protocol[Ids, Keys, Ranks]):
     def concatenate(self, batches: Sequence[Ids]) -> Ids: ...
     def unranked(self, keys: Keys) -> Ranks: ...
     def tuples(self) -> int: ...
+
+    def sizes(self) -> dict[str, int]:
+        """Tuples by relation, those of helper relations with what they help."""
+        ...
 
     # Plans that change: relations that come, a place to evaluate them in, and what that has changed.
     def extend(self, program: Program) -> None: ...

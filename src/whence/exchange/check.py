@@ -358,7 +358,7 @@ def statements_of(confederation: Confederation) -> Mapping[object, frozenset[str
         found["peer", peer, confederation.keys.get(peer)] = frozenset({peer})
     for mapping in confederation.mappings.values():
         found[mapping] = mapping.peers
-    policies: list[Distrust | Charge | Acceptance] = [*confederation.distrusts, *confederation.charges]
-    for policy in [*policies, *confederation.acceptances]:
-        found[policy] = frozenset({policy.peer})
+    for peer in confederation.peers:
+        for policy in confederation.policies_of(peer):
+            found[policy] = frozenset({peer})
     return found

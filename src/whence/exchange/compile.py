@@ -1,8 +1,8 @@
 """A confederation to an ordinary program.
 
-For a relation R of a peer there are base relations `R.local` (what the peer put in), `R.rejected` (what it will not have) and
-`R.lost` (what lost a conflict), the derived `R.trusted`, and `R` itself: what users see and other peers get. For a mapping m
-there is `m.derivations`, a row for each way in which it fires, with a column for each variable of its body:
+For a relation R of a peer there are base relations `R.local` (what the peer put in), `R.rejected` (what it will not have),
+`R.lost` and `R.chosen` (how conflicts were decided), the derived `R.trusted`, and `R` itself: what users see and other peers
+get. For a mapping m there is `m.derivations`, a row for each way in which it fires, with a column for each variable of its body:
 
     m.derivations(v…) :- body.
     R.trusted(args)   :- m.derivations(v…), what R's peer asks of it.
@@ -30,7 +30,8 @@ from whence.lang.load import Functions, check
 from whence.lang.program import Program
 from whence.lang.tree import Span
 
-LOCAL, REJECTED, LOST, TRUSTED, WITHDRAWN = "local", "rejected", "lost", "trusted", "withdrawn"
+LOCAL, REJECTED, LOST, CHOSEN = "local", "rejected", "lost", "chosen"
+TRUSTED, WITHDRAWN = "trusted", "withdrawn"
 MARKS = "marks"
 _MOST_MARKS = 62
 
@@ -49,6 +50,9 @@ class Compiled:
     skolems: Mapping[str, Skolem]
     marks: Mapping[Mark, int]
     columns: Mapping[str, tuple[tuple[str, str, bool], ...]]  # of m.derivations: variable, type, may it be a null
+    # For each head of a mapping: the policies that judge what it makes, in order, each with the table of what it accepted;
+    # the last one's is the trusted relation.
+    judges: Mapping[tuple[str, int], tuple[tuple[Distrust, str | None], ...]]
 
     @property
     def has_marks(self) -> bool:
@@ -79,6 +83,7 @@ class _Compiler:
         self.nullable = nullable_positions(self.confederation)
         self.skolems = self._skolems()
         self.marks = self._marks(found)
+        self.judges: dict[tuple[str, int], tuple[tuple[Distrust, str | None], ...]] = {}
         self.columns = {m.name: self._columns(m) for m in self.confederation.mappings.values()}
         self.statements += self.confederation.functors
         self.statements += self._types()
@@ -89,7 +94,7 @@ class _Compiler:
         self._withdrawals(found)
         module = tree.Module(tuple(self.statements))
         program = check(module, source, functions, found)
-        return Compiled(self.confederation, program, self.nullable, self.skolems, self.marks, self.columns)
+        return Compiled(self.confederation, program, self.nullable, self.skolems, self.marks, self.columns, self.judges)
 
     # -- types
 
@@ -164,7 +169,7 @@ class _Compiler:
             (column.name, column.type, (name, at) in self.nullable) for at, column in enumerate(relation.columns)
         ]
         row = [tree.Variable(f"x{at}", span) for at in range(len(columns))]
-        for part in (LOCAL, REJECTED, LOST):
+        for part in (LOCAL, REJECTED, LOST, CHOSEN):
             self._declare(f"{name}.{part}", columns, span, marked=False)
             self.statements.append(tree.Directive("input", (f"{name}.{part}",), (), span, (span,)))
         self._declare(f"{name}.{TRUSTED}", columns, span, marked=True)
@@ -250,7 +255,7 @@ class _Compiler:
             for arg, column in zip(head.args, relation.columns, strict=True)
         ]
         body: list[tree.Formula] = [table]
-        step = 0
+        judges: list[tuple[Distrust, str | None]] = []
         for policy in self.confederation.distrusts:
             if not concerns(policy, relation, mapping):
                 continue
@@ -259,15 +264,18 @@ class _Compiler:
                 continue
             bits = sum(self.marks[mark] for mark in marks_of(policy))
             if not match.conditions and not bits:
+                self.judges[mapping.name, number] = ((policy, None),)
                 return
-            if len(body) > 1:
-                step += 1
-                name = f"{mapping.name}.{number}.accepted{step}"
+            if judges:
+                name = f"{mapping.name}.{number}.accepted{len(judges)}"
+                judges[-1] = (judges[-1][0], name)
                 self._declare(name, self.columns[mapping.name], policy.span, marked=True)
                 accepted = replace(table, relation=name)
                 self._rule(accepted, body, policy.span)
                 body = [accepted]
             body.append(match.refutation(policy.span, bits))
+            judges.append((policy, None))
+        self.judges[mapping.name, number] = tuple(judges)
         args = self._marked(self._terms(mapping, head, plain), tree.Variable(MARKS, mapping.span))
         trusted = replace(head, relation=f"{head.relation}.{TRUSTED}", args=args)
         self._rule(trusted, body, mapping.span, f"{mapping.name}.{number}")

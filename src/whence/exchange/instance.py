@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple, Protocol
 
 from whence.exchange.compile import (
+    CHOSEN,
     LOCAL,
     LOST,
     MARKS,
@@ -32,11 +33,11 @@ from whence.lang.types import Tuple, Value, Variant
 from whence.session import Session
 
 STRATEGIES = ("support", "propagate-delete", "dred", "recompute")
-PARTS = (LOCAL, REJECTED, LOST)
+PARTS = (LOCAL, REJECTED, LOST, CHOSEN)
 
 
 class Edit(NamedTuple):
-    """`+` or `-` of a row in one of the tables that a peer decides on: local, rejected or lost."""
+    """`+` or `-` of a row in one of the tables that a peer decides on: local, rejected, lost or chosen."""
 
     op: str
     part: str
@@ -221,7 +222,7 @@ class Instance:
         return self._seen(name, self._maintained.relation(name))
 
     def part(self, name: str, part: str) -> set[Tuple]:
-        """`local`, `rejected`, `lost` or `trusted` of a relation."""
+        """`local`, `rejected`, `lost`, `chosen` or `trusted` of a relation."""
         return self._seen(name, self._maintained.relation(f"{name}.{part}"))
 
     def edits(self) -> Iterator[Edit]:

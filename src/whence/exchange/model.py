@@ -118,6 +118,10 @@ class Confederation:
     def relations_of(self, peer: str) -> list[Relation]:
         return [relation for relation in self.relations.values() if relation.peer == peer]
 
+    def policies_of(self, peer: str) -> list[Distrust | Charge | Acceptance]:
+        every: list[Distrust | Charge | Acceptance] = [*self.distrusts, *self.charges, *self.acceptances]
+        return [policy for policy in every if policy.peer == peer]
+
     def text_of(self, span: Span) -> str:
         return " ".join(self.source.text[span.start : span.end].split())
 

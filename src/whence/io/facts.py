@@ -16,6 +16,7 @@ from whence.io.format_rows import format_rows, header, reads_back
 from whence.io.json_rows import format_json, parse_json
 from whence.io.order import sort_rows
 from whence.io.parse_rows import parse_rows
+from whence.io.sqlite_rows import read_table, write_table
 from whence.lang.program import Relation, Transfer
 from whence.lang.transfers import Options, read_options
 from whence.lang.types import Tuple, Types
@@ -31,6 +32,8 @@ def read_relation(transfer: Transfer, relation: Relation, types: Types, folder: 
         name, data = "<stdin>", sys.stdin.buffer.read()
     else:
         path = folder / options.filename
+        if options.sqlite:
+            return read_table(path, options.name, relation, types, hint=_where_from(path, relation, folder))
         name, data = str(path), read_file(path, hint=_where_from(path, relation, folder))
     text = decode(data, name)
     if options.json:
@@ -79,6 +82,9 @@ def _where_from(path: Path, relation: Relation, folder: Path) -> str:
 
 
 def _write(path: Path, rows: list[Tuple], options: Options, relation: Relation, types: Types) -> None:
+    if options.sqlite:
+        write_table(path, options.name, rows, relation, types)
+        return
     if options.json:
         text = _lines(format_json(rows, options, relation, types))
     else:

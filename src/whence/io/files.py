@@ -6,11 +6,14 @@ import gzip
 import os
 import shutil
 import zlib
+from io import BytesIO
 from pathlib import Path
 
 from whence.io.errors import FactError
+from whence.memory import look_at_memory
 
 _GZIP = b"\x1f\x8b"
+_PIECE, _PART_OF_MEMORY = 1 << 24, 4
 _BYTE_ORDER_MARK = "\ufeff"
 
 
@@ -25,9 +28,29 @@ def read_file(path: Path, *, hint: str) -> bytes:
     if not data.startswith(_GZIP):
         return data
     try:
-        return gzip.decompress(data)
+        return _decompressed(data, path)
     except (OSError, EOFError, zlib.error) as error:
         raise FactError([f"cannot decompress {path}: {error}"], hints=["compress it again with gzip"]) from None
+
+
+def _decompressed(data: bytes, path: Path) -> bytes:
+    """Piece by piece: a small file may hold more than there is memory."""
+    memory = look_at_memory()
+    largest = None if memory is None else memory.available // _PART_OF_MEMORY
+    pieces: list[bytes] = []
+    with gzip.open(BytesIO(data)) as file:
+        size = 0
+        while piece := file.read(_PIECE):
+            pieces.append(piece)
+            size += len(piece)
+            if largest is not None and size > largest:
+                raise FactError(
+                    [
+                        f"cannot read {path}: decompressed it has more than {largest:,} bytes, a quarter of the memory left"
+                    ],
+                    hints=["look whether it is what it should be; if so, split it or read it with more memory"],
+                )
+    return b"".join(pieces)
 
 
 def decode(data: bytes, name: str) -> str:
@@ -47,7 +70,7 @@ def encode(text: str, name: str) -> bytes:
     except UnicodeEncodeError as error:
         problem = f"cannot write {name}: {text[error.start : error.end]!r} has no UTF-8 form"
         raise FactError(
-            [problem], hints=["half of a surrogate pair is no character: look where it comes from"]
+            [problem], hints=["half of a surrogate pair is not a character: look where it comes from"]
         ) from None
 
 

@@ -8,6 +8,7 @@ from numbers import Integral
 from whence.lang.deep import compounded
 from whence.lang.fit import fits
 from whence.lang.functors import to_signed, to_unsigned
+from whence.lang.sizes import check_structure, check_text
 from whence.lang.types import FLOAT, NUMBER, UNSIGNED, Kind, Types, Value
 
 
@@ -18,7 +19,7 @@ class FunctionError(Exception):
 def checked_call(
     name: str, function: Callable[..., object], values: Sequence[Value], kind: Kind, types: Types
 ) -> Value:
-    """The function's value as a value of the kind. Raises `FunctionError`."""
+    """The function's value as a value of the kind. Raises `FunctionError`, and `TooLarge` if it is."""
     shown = f"{name}({', '.join(repr(value) for value in values)})"
     try:
         result = function(*values)
@@ -27,5 +28,7 @@ def checked_call(
     if kind in (NUMBER, UNSIGNED) and isinstance(result, Integral):
         return to_signed(int(result)) if kind == NUMBER else to_unsigned(int(result))
     if fits(result, kind, types):
-        return float(result) + 0.0 if kind == FLOAT else compounded(result)  # type: ignore[arg-type]
+        if isinstance(result, str):
+            check_text(len(result))
+        return float(result) + 0.0 if kind == FLOAT else check_structure(compounded(result))  # type: ignore[arg-type]
     raise FunctionError(f"{shown} returned {result!r}, which is no {kind}")

@@ -55,14 +55,16 @@ def compounded(value: Value) -> Value:
 
 
 class Compound(tuple[Value, ...]):
-    """A tuple of values that was hashed when it was made."""
+    """A tuple of values that was hashed and measured when it was made."""
 
     # A tuple cannot have slots.
     _hash: int
+    size: int
 
     def __new__(cls, parts: tuple[Value, ...]) -> Compound:
         made = super().__new__(cls, parts)
         made._hash = tuple.__hash__(made)
+        made.size = 1 + len(parts) + sum(size_of(part) for part in parts)
         return made
 
     def __hash__(self) -> int:
@@ -83,6 +85,25 @@ class Compound(tuple[Value, ...]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _put_together, (_taken_apart(self),)
+
+
+def size_of(value: Value) -> int:
+    """How many values are in a value, at any depth and as often as they stand there, and how many hold them. A leaf has none.
+
+    >>> size_of((1, (2, 3)))
+    6
+    """
+    size, pending = 0, [value]
+    while pending:  # what is in no compound is small
+        part = pending.pop()
+        if isinstance(part, Variant):
+            part = part.args
+        if isinstance(part, Compound):
+            size += part.size
+        elif isinstance(part, tuple):
+            size += 1 + len(part)
+            pending += part
+    return size
 
 
 def _holds_many(whole: tuple[Value, ...]) -> bool:

@@ -15,6 +15,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 
+import regex
+
+from whence.lang.deep import compound
+from whence.lang.sizes import check_structure, check_text
 from whence.lang.types import FLOAT, NUMBER, SYMBOL, UNSIGNED, Kind, Primitive, Value
 
 WORD = 1 << 64
@@ -220,26 +224,32 @@ _BAD_REPEAT = re.compile(r"(?<!\\)(?:\\\\)*\{(?!\d+(?:,\d*)?\})")
 
 
 @cache
-def _pattern(text: str) -> re.Pattern[str] | None:
+def _pattern(text: str) -> regex.Pattern[str] | None:
     """The compiled regular expression, or None if it is not one: ECMAScript's rules where Python's differ."""
     translated = re.sub(r"\[:(\w+):\]", lambda match: _POSIX_CLASSES.get(match[1], match[0]), text)
     if _BAD_REPEAT.search(re.sub(r"\[[^\]]*\]", "", translated)):
         return None
     try:
-        return re.compile(translated)
-    except re.error:
+        # What Python takes for a regular expression: the other knows more, which would be no language that anybody defined.
+        re.compile(translated)
+        return regex.compile(translated)
+    except (re.error, regex.error):
         return None
 
 
-def matches(pattern: str, text: str) -> bool:
-    """Whether the whole text matches. A pattern that is no regular expression is undefined."""
+def matches(pattern: str, text: str, seconds: float | None = None) -> bool:
+    """Whether the whole text matches. A pattern that is no regular expression is undefined.
+
+    Some patterns take longer than anybody can wait: raises TimeoutError if it takes more than these seconds.
+    """
     compiled = _pattern(pattern)
     if compiled is None:
         raise Undefined(f'"{pattern}" is no regular expression')
-    return compiled.fullmatch(text) is not None
+    limit = None if seconds is None else max(seconds, 0.001)
+    return compiled.fullmatch(text, timeout=limit) is not None
 
 
-def holds(op: str, left: Value, right: Value) -> bool:
+def holds(op: str, left: Value, right: Value, seconds: float | None = None) -> bool:
     """Whether a comparison other than `=` is true."""
     match op:
         case "!=":
@@ -253,15 +263,20 @@ def holds(op: str, left: Value, right: Value) -> bool:
         case ">=":
             return left >= right  # type: ignore[operator]
         case "match":
-            return matches(left, right)  # type: ignore[arg-type]
+            return matches(left, right, seconds)  # type: ignore[arg-type]
         case "!match":
-            return not matches(left, right)  # type: ignore[arg-type]
+            return not matches(left, right, seconds)  # type: ignore[arg-type]
         case "contains":
             return left in right  # type: ignore[operator]
         case "!contains":
             return left not in right  # type: ignore[operator]
         case _:
             raise AssertionError(op)
+
+
+def _joined(*parts: str) -> str:
+    check_text(sum(map(len, parts)))
+    return "".join(parts)
 
 
 def _last(items: tuple[Value, ...]) -> Value:
@@ -350,6 +365,7 @@ SIGNATURES: dict[str, tuple[Signature, ...]] = {
     "ftou": (Signature((FLOAT,), UNSIGNED),),
     "utof": (Signature((UNSIGNED,), FLOAT),),
     "autoinc": (Signature((), NUMBER),),
+    "recursive_iteration_cnt": (Signature((), UNSIGNED),),
     "range": (Signature((NUMERIC, NUMERIC), NUMERIC), Signature((NUMERIC, NUMERIC, NUMERIC), NUMERIC)),
     "length": (Signature(("list",), NUMBER),),
     "append": (Signature(("list", "item"), "list"),),
@@ -360,7 +376,7 @@ SIGNATURES: dict[str, tuple[Signature, ...]] = {
 
 
 def implementation(functor: str, argument: Kind | None, result: Kind) -> Callable[..., Value]:
-    """The function behind a functor for the kinds it is used at. `autoinc` and `range` have none: they are not functions."""
+    """The function behind a functor for the kinds it is used at. `autoinc`, `range` and the count of rounds have none."""
     if functor in _INTEGER and result in INTEGRAL:
         operate, wrap = _INTEGER[functor], to_signed if result == NUMBER else to_unsigned
         if functor == "bshr" and result == UNSIGNED:
@@ -378,7 +394,7 @@ def implementation(functor: str, argument: Kind | None, result: Kind) -> Callabl
 _NAMED: dict[tuple[str, str], Callable[..., Value]] = {
     **{(name, "any"): _math(name) for name in _MATH},
     ("+", "symbol"): lambda left, right: left + right,
-    ("cat", "any"): lambda *parts: "".join(parts),
+    ("cat", "any"): _joined,
     ("strlen", "any"): len,
     ("substr", "any"): _substring,
     ("ord", "any"): ordinal,
@@ -400,8 +416,8 @@ _NAMED: dict[tuple[str, str], Callable[..., Value]] = {
     ("itou", "any"): to_unsigned,
     ("utoi", "any"): to_signed,
     ("length", "any"): len,
-    ("append", "any"): lambda items, item: (*items, item),
-    ("concat", "any"): lambda left, right: left + right,
+    ("append", "any"): lambda items, item: check_structure(compound((*items, item))),
+    ("concat", "any"): lambda left, right: check_structure(compound(left + right)),
     ("last", "any"): _last,
     ("occurs", "any"): lambda items, item: items.count(item),
 }

@@ -53,11 +53,12 @@ def load(
     dialect: str = "datalog",
     functions: Functions | None = None,
     folder: Path | None = None,
+    confined: bool = False,
 ) -> Program:
     """The program in `text`, checked. Raises `ProgramError` with everything that is wrong with it.
 
     The dialect is `datalog` or `sql`. `functions` are the Python functions that `.functor` declarations refer to; `folder` is
-    where includes are looked up.
+    where includes are looked up, and if `confined` they have to be below it.
 
     >>> load("p(1). q(x + 1) :- p(x). .output q").relations["q"].fields[0].kind
     Primitive(name='number')
@@ -73,7 +74,7 @@ def load(
             problems: list[Diagnostic] = []
             parsed = Parsed(*translate(source, functions or {}))
         else:
-            source, problems = preprocess(text, name, folder)
+            source, problems = preprocess(text, name, folder, confined=confined)
             try:
                 parsed = parse(source)
             except RecursionError:
@@ -88,12 +89,15 @@ def load(
             raise ProgramError(source, tuple(found.errors)) from None
 
 
-def load_file(path: Path | str, *, functions: Functions | None = None) -> Program:
-    """The program in a file: SQL if its name ends in `.sql`, Datalog otherwise."""
+def load_file(path: Path | str, *, functions: Functions | None = None, confined: bool = False) -> Program:
+    """The program in a file: SQL if its name ends in `.sql`, Datalog otherwise.
+
+    If `confined`, it includes nothing but files below its folder.
+    """
     path = Path(path)
     dialect = "sql" if path.suffix == ".sql" else "datalog"
     text = path.read_text(encoding="utf-8-sig")
-    return load(text, name=str(path), dialect=dialect, functions=functions, folder=path.parent)
+    return load(text, name=str(path), dialect=dialect, functions=functions, folder=path.parent, confined=confined)
 
 
 def _without_echoes(syntax: list[Diagnostic], problems: list[Diagnostic]) -> list[Diagnostic]:

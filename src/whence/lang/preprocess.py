@@ -36,21 +36,25 @@ LIBRARY = Path(__file__).parents[1] / "library"
 _LIBRARY_PREFIX = "whence/"
 
 
-def preprocess(text: str, name: str, folder: Path | None) -> tuple[Source, list[Diagnostic]]:
-    """`folder` is where `text` was read from; without one, nothing can be included."""
+def preprocess(text: str, name: str, folder: Path | None, *, confined: bool = False) -> tuple[Source, list[Diagnostic]]:
+    """`folder` is where `text` was read from; without one, nothing can be included, and if confined only what is below it."""
     # A line break in front lets the pattern look at every line's start in the same way.
     if _PLAIN.fullmatch("\n" + text) and not any(name in text for name in PREDEFINED):
         return Source.of(text, name), []
-    run = _Run()
+    run = _Run(folder.resolve() if folder is not None and confined else None)
     path = None if folder is None else folder / PurePath(name).name
     _Reader(File(name, text), path, run, parents=()).read()
     return Source("".join(run.parts), tuple(run.segments)), run.found
 
 
 class _Run:
-    """What all files of one program share: the output so far and what has been defined."""
+    """What all files of one program share: the output so far and what has been defined.
 
-    def __init__(self) -> None:
+    Only files below `bounds` are included, if there are any.
+    """
+
+    def __init__(self, bounds: Path | None) -> None:
+        self.bounds = bounds
         self.parts: list[str] = []
         self.length = 0
         self.segments: list[Segment] = []
@@ -233,6 +237,12 @@ class _Reader:
             raise Refused(MissingInclude, name=name, problem=problem, advice=_RELATIVE)
         else:
             path = self.path.parent / name
+            if self.run.bounds is not None and not path.resolve().is_relative_to(self.run.bounds):
+                problem, advice = (
+                    "it is not below the program's folder",
+                    "leave out --confined if you trust the program",
+                )
+                raise Refused(MissingInclude, name=name, problem=problem, advice=advice)
             file = File(str(PurePath(self.file.name).parent / name), _read(name, path), self.file.of_library)
         reader = _Reader(file, path, self.run, parents=self.chain)
         if reader.identity in self.run.once:

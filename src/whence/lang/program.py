@@ -7,12 +7,12 @@ their own, every term knows its kind, and every rule's body is in an order in wh
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal as OneOf
 
 from whence.lang.diagnostics import Diagnostic
 from whence.lang.source import Source
-from whence.lang.tree import NOWHERE, Module, Span
+from whence.lang.tree import NOWHERE, Module, Span, walk
 from whence.lang.types import Field, Kind, Types, Value
 
 # -- terms ------------------------------------------------------------------------------------------------------------
@@ -125,12 +125,21 @@ class Aggregation:
 
 Literal = Atom | Negation | Comparison | Generator | Aggregation
 
+_COUNTERS = frozenset({"autoinc", "recursive_iteration_cnt"})
+
+
+def counter_in(node: object) -> str | None:
+    """A functor whose value depends on how rules are evaluated, if the rule or term has one."""
+    found = (part.functor for part in walk(node) if isinstance(part, Apply) and part.functor in _COUNTERS)
+    return next(found, None)
+
+
 # -- the program ------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """`name` is the user's or made up; `subsumes` marks a rule that deletes its head (`head <= …`)."""
+    """`name` is the user's or made up."""
 
     name: str
     head: Atom
@@ -258,3 +267,16 @@ class Program:
         fed = {transfer.relation for transfer in self.transfers_of("input")}
         fed |= {name for name, relation in self.relations.items() if relation.role}
         return tuple(name for name in self.relations if name in fed or name not in derived)
+
+
+def output_names(program: Program) -> tuple[str, ...]:
+    """The relations that users look at: those with `.output`, or every derived one if there are none."""
+    named = tuple(dict.fromkeys(each.relation for each in program.transfers_of("output")))
+    base = set(program.base_relations)
+    return named or tuple(name for name in program.relations if name not in base)
+
+
+def lasting(program: Program) -> Program:
+    """The program without windows and lifetimes."""
+    relations = {name: replace(relation, window=None, lifetime=None) for name, relation in program.relations.items()}
+    return replace(program, relations=relations)

@@ -6,7 +6,12 @@ memory than there is, without ever making many tuples. Values that come from out
 
 from __future__ import annotations
 
+from typing import TypeVar
+
+from whence.lang.deep import size_of
 from whence.lang.types import Value, Variant
+
+V = TypeVar("V", bound=Value)
 
 LARGEST_TEXT = 1 << 24  # characters
 LARGEST_STRUCTURE = 1 << 20  # fields of records and branches, items of lists, and these themselves
@@ -25,14 +30,8 @@ def refuse_structure() -> TooLarge:
     return TooLarge(f"a value of more than {LARGEST_STRUCTURE:,} parts")
 
 
-def check_structure(value: Value) -> None:
-    """Counts parts without recursion: a linked list of records nests as deep as it is long."""
-    pending, count = [value], 0
-    while pending:
-        each = pending.pop()
-        items = each.args if isinstance(each, Variant) else each
-        if isinstance(items, tuple):
-            count += 1 + len(items)
-            if count > LARGEST_STRUCTURE:
-                raise refuse_structure()
-            pending += [item for item in items if isinstance(item, tuple | Variant)]
+def check_structure(value: V) -> V:
+    """The value, if it is not too large. Its size is how many fields and items are in it, at any depth, and what holds them."""
+    if isinstance(value, tuple | Variant) and size_of(value) > LARGEST_STRUCTURE:
+        raise refuse_structure()
+    return value

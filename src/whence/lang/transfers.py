@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from whence.lang.diagnostics import BadDirective, Diagnostic
 from whence.lang.program import Relation, Transfer
 
-PARAMETERS = ("IO", "filename", "name", "delimiter", "headers", "rfc4180", "columns", "compress", "format")
+PARAMETERS = ("IO", "filename", "dbname", "name", "delimiter", "headers", "rfc4180", "columns", "compress", "format")
 
 # The values of IO for each directive, the default first: a file or a standard stream, and what is in it.
 CHANNELS: Mapping[str, Mapping[str, tuple[str, str]]] = {
@@ -19,12 +19,14 @@ CHANNELS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "stdin": ("stream", "text"),
         "jsonfile": ("file", "json"),
         "json": ("stream", "json"),
+        "sqlite": ("file", "sqlite"),
     },
     "output": {
         "file": ("file", "text"),
         "stdout": ("stream", "text"),
         "jsonfile": ("file", "json"),
         "json": ("stream", "json"),
+        "sqlite": ("file", "sqlite"),
     },
     "printsize": {"stdoutprintsize": ("stream", "text"), "stdout": ("stream", "text")},
 }
@@ -35,7 +37,7 @@ Complain = Callable[[str, str, str], None]
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How one relation is read or written; `filename` is None for the standard streams."""
+    """How one relation is read or written; `filename` is None for the standard streams. In a database it is the table `name`."""
 
     name: str
     filename: str | None
@@ -46,6 +48,7 @@ class Options:
     compress: bool
     objects: bool
     columns: tuple[int, ...] | None
+    sqlite: bool = False
 
 
 def read_options(transfer: Transfer, relation: Relation, complain: Complain) -> Options:
@@ -57,8 +60,9 @@ def read_options(transfer: Transfer, relation: Relation, complain: Complain) -> 
     rfc4180 = given.flag("rfc4180")
     filename = None
     if medium == "file":
-        suffix = "json" if text == "json" else "facts" if transfer.kind == "input" else "csv"
+        suffix = text if text != "text" else "facts" if transfer.kind == "input" else "csv"
         filename = given.filename(f"{name}.{suffix}" + (".gz" if compress and text == "text" else ""))
+    given.check_database(is_one=text == "sqlite")
     return Options(
         name=name,
         filename=filename,
@@ -69,6 +73,7 @@ def read_options(transfer: Transfer, relation: Relation, complain: Complain) -> 
         compress=compress,
         objects=given.format() == "object",
         columns=given.columns(),
+        sqlite=text == "sqlite",
     )
 
 
@@ -77,7 +82,7 @@ def check_transfers(
 ) -> list[Diagnostic]:
     """What is wrong with the parameters of a program's directives, each by itself and with each other."""
     found: list[Diagnostic] = []
-    writers: dict[str, str] = {}
+    writers: dict[tuple[str, str], str] = {}
     for transfer in transfers:
 
         def complain(problem: str, advice: str, key: str, at: Transfer = transfer) -> None:
@@ -92,10 +97,13 @@ def check_transfers(
                 )
             stdin_reader = name
         elif transfer.kind == "output" and options.filename is not None:
-            other = writers.setdefault(options.filename, name)
+            # A database holds several tables.
+            place = (options.filename, options.name.lower() if options.sqlite else "")
+            other = writers.setdefault(place, name)
             if other != name:
+                table = f"{options.name} of " if options.sqlite else ""
                 complain(
-                    f"{name} and {other} are both written to {options.filename}",
+                    f"{name} and {other} are both written to {table}{options.filename}",
                     "give one another filename",
                     "filename",
                 )
@@ -136,10 +144,22 @@ class _Given:
         return text == "true"
 
     def filename(self, default: str) -> str:
-        filename = self.transfer.params.get("filename", default)
+        filename = self.transfer.params.get("filename", self.transfer.params.get("dbname", default))
         if not filename or "\0" in filename:
             self.complain("the filename is empty or holds a zero byte", f"leave it out to use {default}", "filename")
         return filename
+
+    def check_database(self, *, is_one: bool) -> None:
+        """Refuses parameters of text files for a database, and of databases for a text file."""
+        if not is_one:
+            if "dbname" in self.transfer.params:
+                self.complain("dbname has no meaning without IO=sqlite", "write IO=sqlite, or filename", "dbname")
+            return
+        for key in ("delimiter", "headers", "rfc4180", "columns", "compress", "format"):
+            if key in self.transfer.params:
+                self.complain(f"{key} has no meaning with IO=sqlite", "leave it out", key)
+        if self.relation.arity == 0:
+            self.complain(f"{self.relation.name} has no columns, as a table must", "write it to a fact file", "IO")
 
     def delimiter(self, *, rfc4180: bool) -> str:
         text = self.transfer.params.get("delimiter", "," if rfc4180 else "\t").replace("\\t", "\t")

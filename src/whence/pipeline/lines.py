@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -148,7 +149,8 @@ class StreamLines(Lines):
         return {}
 
     def close(self) -> None:
-        self._stream.close()
+        if self._stream is not sys.stdin.buffer:
+            self._stream.close()
 
 
 def is_pipe(path: Path) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from whence.lang.program import Program, Rule, Stratum, Subsumption
@@ -15,11 +16,7 @@ def keep_needed(program: Program, wanted: frozenset[str]) -> Program:
     for each in everything:
         for dependency in dependencies(each):
             reads.setdefault(dependency.head, set()).add(dependency.body)
-    needed, pending = set(wanted), list(wanted)
-    while pending:
-        following = reads.get(pending.pop(), set()) - needed
-        needed |= following
-        pending += following
+    needed = needed_for(wanted, reads)
     if needed >= program.relations.keys():
         return program
     kept = needed.union(program.base_relations)
@@ -37,3 +34,15 @@ def keep_needed(program: Program, wanted: frozenset[str]) -> Program:
         strata=tuple(strata),
         transfers=tuple(transfer for transfer in program.transfers if transfer.relation in kept),
     )
+
+
+def needed_for(wanted: Iterable[str], reads: Mapping[str, Iterable[str]]) -> set[str]:
+    """The wanted relations and all that they depend on, given what each of them reads."""
+    needed: set[str] = set()
+    pending = list(wanted)
+    while pending:
+        name = pending.pop()
+        if name not in needed:
+            needed.add(name)
+            pending += reads.get(name, ())
+    return needed

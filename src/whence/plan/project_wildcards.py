@@ -80,7 +80,7 @@ class _Projection:
 
 @dataclass
 class _Pattern:
-    """Terms with variables for what they ask for, which is all that is no wildcard."""
+    """Terms with variables for what they ask for, which is all that is not a wildcard."""
 
     asked: list[Term] = field(default_factory=list)
 

@@ -15,11 +15,12 @@ from whence.provenance.parted import PartedDerivations
 from whence.provenance.probability import Budget, Probability, probabilities, probability
 from whence.provenance.proofs import Proof
 from whence.provenance.recorded import RecordedDerivations, recorded_derivations
+from whence.provenance.repairs import Effort, Repair
 from whence.provenance.responsibility import Contribution, contributions
 from whence.provenance.solve import solve_graph
 from whence.provenance.whatif import Dependence, rank_dependence, whatif
 from whence.provenance.why import Why, graph_of, why
-from whence.provenance.whynot import Attempt, Repair, WhyNot, whynot
+from whence.provenance.whynot import Attempt, WhyNot, whynot
 
 __all__ = [
     "Absence",
@@ -33,6 +34,7 @@ __all__ = [
     "Derivation",
     "DerivationGraph",
     "Derivations",
+    "Effort",
     "Fact",
     "PartedDerivations",
     "Probability",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Set
 
 import numpy as np
 
 from whence.backends.local.arrays import Ids, Lines
 from whence.backends.local.backend import LocalBackend
 from whence.engine.protocol import EXTERNAL
+from whence.io.changes import Changes
 from whence.lang.types import Tuple, Value
 from whence.provenance.graph import Fact
 from whence.reference.tables import Table
@@ -26,13 +27,31 @@ class LiveTable(Table):
         self.table = backend.table(relation)
         self.columns = tuple(range(self.table.arity))
         self.numbers: dict[Tuple, int] = {}
+        self.added: Set[Tuple] = frozenset()
+        self.gone: Set[Tuple] = frozenset()
 
     def __len__(self) -> int:
         return len(self.table)
 
     def lookup(self, columns: tuple[int, ...], key: tuple[Value, ...]) -> Collection[Tuple]:
         if len(columns) == self.table.arity:
-            return (key,) if self.row(key) >= 0 else ()
+            return (key,) if self.has(key) else ()
+        there = self._there(columns, key)
+        if not self.added and not self.gone:
+            return there
+        supposed = [row for row in self.added if tuple([row[column] for column in columns]) == key]
+        return [*(row for row in there if row not in self.gone), *supposed]
+
+    def has(self, row: Tuple) -> bool:
+        """Whether the row is there, or would be."""
+        return row in self.added or (row not in self.gone and self.row(row) >= 0)
+
+    def some(self, most: int) -> list[Tuple]:
+        """Some of the rows."""
+        rows = self.backend.decode(self.name, self.table.ids()[:most])
+        return [*self.added, *(row for row in rows if row not in self.gone)]
+
+    def _there(self, columns: tuple[int, ...], key: tuple[Value, ...]) -> Collection[Tuple]:
         words = self._words(columns, key)
         if words is None:
             return ()
@@ -41,7 +60,7 @@ class LiveTable(Table):
         return self.backend.decode(self.name, self.table.index(columns).probe(words, 0)[1])
 
     def row(self, row: Tuple) -> int:
-        """The row's number, -1 if it is not there."""
+        """The row's number, -1 if it is not there, whatever is supposed."""
         number = self.numbers.get(row)
         if number is None:
             words = self._words(self.columns, row)
@@ -61,12 +80,16 @@ class LiveTable(Table):
 
 
 class LiveState:
-    """All relations of a session. What it gives is true until the session's next epoch."""
+    """All relations of a session. What it gives is true until the session's next epoch.
+
+    With `suppose` it is what would be after some changes, whose outcome a trial has told.
+    """
 
     def __init__(self, session: Session) -> None:
         self.session = session
         self.tables: dict[str, Table] = {}
         self._live: dict[str, LiveTable] = {}
+        self._external: Mapping[Fact, bool] = {}
         self._rankings: dict[str, Ranking] = {}
         self._base = frozenset(session.program.base_relations)
         for name in session.program.relations.keys() & session.backend.tables.keys():
@@ -79,11 +102,14 @@ class LiveState:
             raise ValueError(f"the session holds no relation {relation}; it holds {', '.join(sorted(self._live))}")
         if len(row) != table.table.arity:
             raise ValueError(f"{relation} has {table.table.arity} columns, not {len(row)}")
-        return table.row(row) >= 0
+        return table.has(row)
 
     def is_external(self, relation: str, row: Tuple) -> bool:
         if relation not in self._base:
             return False
+        supposed = self._external.get(Fact(relation, row))
+        if supposed is not None:
+            return supposed
         table = self._live[relation]
         found = table.row(row)
         return found >= 0 and bool(table.table.flags(_one(found))[0] & EXTERNAL)
@@ -97,6 +123,21 @@ class LiveState:
     def rank(self, fact: Fact) -> int:
         table = self._live[fact.relation]
         return int(table.table.ranks(_one(table.row(fact.tuple)))[0])
+
+    def suppose(self, outcome: Changes, external: Mapping[Fact, bool]) -> None:
+        """Answers as if these changes had been; `external` are the base facts that came or went for it."""
+        self._external = external
+        for name, table in self._live.items():
+            table.added = frozenset(outcome.inserted.get(name, ()))
+            table.gone = frozenset(outcome.deleted.get(name, ()))
+
+    def sample(self, relation: str, most: int) -> list[Tuple]:
+        """Some rows of a relation."""
+        return self._live[relation].some(most) if relation in self._live else []
+
+    @property
+    def is_supposed(self) -> bool:
+        return bool(self._external)
 
     def forget(self) -> None:
         """Forgets where rows are: they may have moved."""

@@ -70,7 +70,7 @@ class _RanksOfParts:
         self._parted = parted
 
     def ranking(self, fact: Fact) -> Ranking:
-        return self._parted.at(fact).ranks.ranking(fact)
+        return self._parted.at(fact).state.ranking(fact)
 
     def rank(self, fact: Fact) -> int:
-        return self._parted.at(fact).ranks.rank(fact)
+        return self._parted.at(fact).state.rank(fact)

@@ -114,6 +114,7 @@ def whynot_to_json(answer: WhyNot) -> JsonObject:
             }
             for each in answer.repairs
         ],
+        "bound": answer.bound or None,
     }
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from whence.io.changes import Changes, Update
-from whence.lang.program import Program
+from whence.lang.program import output_names
 from whence.provenance.derivations import CannotExplain
 from whence.provenance.graph import Fact
 from whence.provenance.live import LiveState
@@ -42,13 +42,6 @@ def whatif(session: Session, *, without: Iterable[Fact] = (), given: Iterable[Fa
     return session.trial([Update("-", *fact) for fact in gone] + [Update("+", *fact) for fact in come])
 
 
-def views_of(program: Program) -> tuple[str, ...]:
-    """The relations that users look at: those with `.output`, or all derived ones."""
-    base = set(program.base_relations)
-    shown = tuple(dict.fromkeys(each.relation for each in program.transfers_of("output")))
-    return shown or tuple(name for name in program.relations if name not in base)
-
-
 def rank_dependence(
     session: Session,
     facts: Sequence[Fact] | None = None,
@@ -60,7 +53,7 @@ def rank_dependence(
         state = LiveState(session)
         rows = ((name, row) for name in session.program.base_relations for row in session.relation(name))
         facts = [Fact(name, row) for name, row in rows if state.is_external(name, row)]
-    shown = [name for name in views_of(session.program) if name not in session.program.base_relations]
+    shown = [name for name in output_names(session.program) if name not in session.program.base_relations]
     found = []
     for at, fact in enumerate(facts):
         on_fact(at)

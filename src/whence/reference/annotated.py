@@ -5,9 +5,11 @@ Written to be read: all ground instances of the rules are listed, then applied f
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import reduce
+from itertools import count
 from typing import NamedTuple, TypeVar
 
 from whence.lang.program import (
@@ -21,9 +23,11 @@ from whence.lang.program import (
     Rule,
     Subsumption,
     Var,
+    counter_in,
 )
 from whence.lang.tree import walk
 from whence.lang.types import Tuple
+from whence.limits import Limits, OnRound, RunawayError
 from whence.reference.evaluate import evaluate
 from whence.reference.solve import Solver
 from whence.reference.tables import Table
@@ -50,8 +54,11 @@ def evaluate_annotated(
     annotate: Annotate[V] = lambda _name, _row: None,
     *,
     rules: Mapping[str, V] | None = None,
+    limits: Limits = Limits(),  # noqa: B008 - immutable
+    on_round: OnRound | None = None,
 ) -> dict[str, dict[Tuple, V]]:
     """The tuples of every relation with their annotations, none of which is zero."""
+    started = time.monotonic()
     check_annotatable(program, semiring)
     factors = rules or {}
     given = {
@@ -63,15 +70,27 @@ def evaluate_annotated(
     for name, row in given:
         present[name].add(row)
     program = without_base(program, semiring, factors)
-    views = evaluate(program, present)
-    instances = list(instances_of(program, views))
-    endless = _endless(instances, given, sum(len(rows) for rows in views.values()))
+    views = evaluate(program, present, limits=limits, on_round=on_round)
+    facts_there = sum(len(rows) for rows in views.values())
+
+    def look(number: int = 0) -> None:
+        """Looks at the limits; rounds are those in which annotations change."""
+        if on_round is not None and number:
+            on_round("annotations", number, facts_there)
+        if limits.max_rounds is not None and number > limits.max_rounds:
+            raise RunawayError(f"stopped after {limits.max_rounds} rounds of annotating\n  hint: raise --max-rounds")
+        if limits.timeout is not None and time.monotonic() - started > limits.timeout:
+            raise RunawayError(f"stopped after {limits.timeout:g} s, while annotating\n  hint: raise --timeout")
+
+    instances = list(instances_of(program, views, look))
+    endless = _endless(instances, given, facts_there, look)
     if endless and not semiring.properties.stable:
         if not isinstance(semiring, Counting):
             raise semiring.endless(min(map(show_token, endless)))
         instances = [each for each in instances if each.head not in endless]
     values: dict[Fact, V] = {}
-    while True:
+    for number in count(1):
+        look(number)
         following = dict(given)
         for rule, head, body in instances:
             term = reduce(semiring.times, (values.get(each, semiring.zero) for each in body), semiring.one)
@@ -104,9 +123,11 @@ def base_facts(program: Program, facts: Mapping[str, Iterable[Tuple]]) -> set[Fa
     return stated | {(name, row) for name, rows in facts.items() for row in rows}
 
 
-def instances_of(program: Program, views: Mapping[str, Iterable[Tuple]]) -> Iterator[Instance]:
+def instances_of(
+    program: Program, views: Mapping[str, Iterable[Tuple]], on_steps: Callable[[], None] = lambda: None
+) -> Iterator[Instance]:
     """Every firing of every rule on complete relations."""
-    solver = Solver(program, {name: Table(rows) for name, rows in views.items()})
+    solver = Solver(program, {name: Table(rows) for name, rows in views.items()}, on_steps=on_steps)
     # All at once: the solver knows atoms by their identity, so they must not go while it is in use.
     for rule in [_name_wildcards(rule) for rule in program.rules]:
         solver.rule = rule
@@ -134,11 +155,12 @@ def _name_wildcards(rule: Rule) -> Rule:
     return replace(rule, body=tuple(body))
 
 
-def _endless(instances: list[Instance], given: Iterable[Fact], facts: int) -> set[Fact]:
+def _endless(instances: list[Instance], given: Iterable[Fact], facts: int, look: Callable[[], None]) -> set[Fact]:
     """The facts with infinitely many derivations: those with a derivation deeper than there are facts, for such a one
     repeats itself."""
     deep = set(given) | {each.head for each in instances}
     for _ in range(facts + 1):
+        look()
         deep = {each.head for each in instances if not deep.isdisjoint(each.body)}
     return deep
 
@@ -164,13 +186,12 @@ def check_annotatable(program: Program, semiring: Semiring[V]) -> None:
             if isinstance(part, Aggregation):
                 raise _refusal(
                     program,
-                    f"rule {rule.name} has an aggregate, and aggregates of annotated tuples are no sums of products",
+                    f"rule {rule.name} has an aggregate, and aggregates of annotated tuples are not sums of products",
                     rule,
                 )
-            if isinstance(part, Apply) and part.functor == "autoinc":
-                raise _refusal(
-                    program, f"rule {rule.name} has autoinc(), which is not supported with annotations", rule
-                )
+            if isinstance(part, Apply) and (counter := counter_in(part)):
+                reason = f"rule {rule.name} has {counter}(), which is not supported with annotations"
+                raise _refusal(program, reason, rule)
             if isinstance(part, Negation) and not semiring.properties.positive:
                 reason = f"rule {rule.name} has a negation, but in {semiring.name} tuples that are there can have annotation zero"
                 raise _refusal(program, reason, rule)

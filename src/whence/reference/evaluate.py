@@ -20,10 +20,11 @@ from functools import cached_property
 from itertools import count
 
 from whence.lang.compare import order_key
-from whence.lang.program import Program, Relation, Rule, Stratum
+from whence.lang.program import Atom, Program, Relation, Rule, Stratum, counter_in
+from whence.lang.sizes import TooLarge
 from whence.lang.types import Tuple, Value
 from whence.limits import Limits, OnRound
-from whence.reference.guard import Guard
+from whence.reference.guard import EvaluationGuard
 from whence.reference.solve import Solver
 from whence.reference.tables import Table
 
@@ -69,7 +70,7 @@ class StratumEvaluator:
         self.program = program
         self.tables = {name: Table() for name in program.relations}
         self.solver = Solver(program, self.tables)
-        self.guard = Guard(program, self.solver, limits, on_round)
+        self.guard = EvaluationGuard(program, self.solver, limits, on_round)
         self.rules: dict[str, list[Rule]] = {name: [] for name in program.relations}
         for rule in program.rules:
             self.rules[rule.head.relation].append(rule)
@@ -79,12 +80,11 @@ class StratumEvaluator:
         rules = [rule for name in stratum.relations for rule in self.rules[name]]
         subsumed = any(each.dominated.relation in stratum.relations for each in self.program.subsumptions)
         self.guard.begin(stratum)
-        if stratum.stages:
-            self._staged(stratum, rules)
-        elif stratum.monotone or subsumed:
-            self._converging(stratum, rules)
-        else:
-            self._plain(stratum, rules)
+        complete = self._staged if stratum.stages else self._converging if stratum.monotone or subsumed else self._plain
+        try:
+            complete(stratum, rules)
+        except TooLarge as error:
+            raise self.guard.too_large(error) from None
 
     def _derive(self, rules: list[Rule], new: Mapping[str, Table] | None = None) -> Derived:
         """What the rules derive, all of them from the current state."""
@@ -100,8 +100,14 @@ class StratumEvaluator:
 
     def _plain(self, stratum: Stratum, rules: list[Rule]) -> None:
         new: Mapping[str, Table] | None = None
-        for number in count(1):
+        first = 1
+        if stratum.recursive and any(map(counter_in, rules)):
+            # Rounds are counted from the one that follows what is there without recursion.
+            self._add(stratum, self._derive([rule for rule in rules if not _reads(rule, stratum)]))
+            new, first = {name: self.tables[name] for name in stratum.relations if self.tables[name]}, 2
+        for number in count(first):
             self.guard.round(stratum, number)
+            self.solver.round = number - 1
             # A rule instance without a tuple of the last round was there before: only the others need looking at.
             new = self._add(stratum, self._derive(rules, new))
             if not (new and stratum.recursive) or self._is_full(stratum):
@@ -222,3 +228,7 @@ class StratumEvaluator:
                     for name, column in stratum.stages.items():
                         derived[name] = {row: rule for row, rule in derived[name].items() if row[column] == stage}
                     changed = bool(self._add(stratum, derived))
+
+
+def _reads(rule: Rule, stratum: Stratum) -> bool:
+    return any(isinstance(literal, Atom) and literal.relation in stratum.relations for literal in rule.body)

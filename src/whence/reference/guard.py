@@ -7,13 +7,24 @@ from dataclasses import dataclass, field
 from typing import NoReturn
 
 from whence.lang.program import Program, Rule, Stratum
+from whence.lang.sizes import TooLarge
 from whence.lang.types import Tuple
-from whence.limits import Limits, OnRound, RunawayError, name_rule, runaway, show_row
+from whence.limits import (
+    Limits,
+    OnRound,
+    RunawayError,
+    keeps_deriving,
+    late,
+    makes_too_large,
+    out_of_memory,
+    runaway,
+)
+from whence.memory import MemoryWatch
 from whence.reference.solve import Solver
 
 
 @dataclass
-class Guard:
+class EvaluationGuard:
     """Counts rounds and stops what does not end."""
 
     program: Program
@@ -25,9 +36,11 @@ class Guard:
     # The tuples of the relations outside the current stratum.
     settled: int = 0
     stratum: Stratum | None = None
+    memory: MemoryWatch = field(default_factory=MemoryWatch)
 
     def __post_init__(self) -> None:
-        self.solver.on_steps = self.check_time
+        self.solver.on_steps = self.look
+        self.solver.seconds_left = self.seconds_left
 
     def restart(self) -> None:
         """Counts time from now on, and tuples from those that are there."""
@@ -59,16 +72,25 @@ class Guard:
             self.stop(f"after {self.limits.max_rounds} rounds")
         if self.limits.max_tuples is not None and total > self.limits.max_tuples:
             self.stop(f"at {total} tuples (limit {self.limits.max_tuples})")
-        self.check_time()
+        self.look()
 
-    def check_time(self) -> None:
-        if self.limits.timeout is None or time.monotonic() - self.started <= self.limits.timeout:
-            return
-        current, when = self.solver.rule, f"after {self.limits.timeout:g} s"
-        if current is None or (self.last is not None and current is self.last[0]):
-            self.stop(when)
-        derived = "" if self.last is None else f"; the last new tuple was {show_row(*self.last)}"
-        raise RunawayError(f"stopped {when} in {name_rule(self.program, current)}{derived}\n  hint: raise --timeout")
+    def seconds_left(self) -> float | None:
+        timeout = self.limits.timeout
+        return None if timeout is None else self.started + timeout - time.monotonic()
+
+    def look(self) -> None:
+        """To be called now and then: time and memory."""
+        left = self.seconds_left()
+        if self.limits.timeout is not None and left is not None and left < 0:
+            raise late(self.program, self.limits.timeout, self.solver.rule, self.last)
+        if self.limits.within_memory and (memory := self.memory.look()) is not None:
+            sizes = {name: len(table) for name, table in self.solver.tables.items()}
+            derives = "" if self.last is None else keeps_deriving(self.program, *self.last)
+            raise out_of_memory(memory, derives, sizes, {}, time.monotonic() - self.started)
+
+    def too_large(self, error: TooLarge) -> RunawayError:
+        assert self.solver.rule is not None
+        return makes_too_large(self.program, self.solver.rule, error)
 
     def stop(self, when: str) -> NoReturn:
         if self.last is None:

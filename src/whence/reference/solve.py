@@ -34,6 +34,7 @@ from whence.lang.program import (
     Term,
     Var,
 )
+from whence.lang.sizes import check_structure
 from whence.lang.types import Kind, Tuple, Value, Variant
 from whence.reference.tables import Table
 
@@ -54,11 +55,14 @@ class Solver:
     counters: dict[object, int] = field(default_factory=dict)
     warned: set[tuple[str, str]] = field(default_factory=set)
     non_negative_sums: bool = False
+    # The round of the recursion, as `recursive_iteration_cnt()` has it.
+    round: int = 0
     # One atom of the rule may be made to see new rows only.
     new_atom: Atom | None = None
     new: Mapping[str, Table] = field(default_factory=dict)
     # Called now and then, to stop a search that takes too long.
     on_steps: Callable[[], None] = lambda: None
+    seconds_left: Callable[[], float | None] = lambda: None
     steps: int = 0
 
     def heads(self, rule: Rule, new: Mapping[str, Table] | None = None) -> Iterator[Tuple]:
@@ -112,7 +116,7 @@ class Solver:
                     known, pattern = (left, right) if is_known(left, environment) else (right, left)
                     yield from self._match(pattern, [self.value(known, environment)], environment)
                 case Comparison(op=op, left=left, right=right):
-                    if holds(op, self.value(left, environment), self.value(right, environment)):
+                    if self._holds(op, self.value(left, environment), self.value(right, environment)):
                         yield environment
                 case Generator(target=target, args=args):
                     bounds = [self.value(arg, environment) for arg in args]
@@ -122,6 +126,13 @@ class Solver:
                     yield from self._match(target, [] if result is None else [result], environment)
         except Undefined as reason:
             self._warn(reason)
+
+    def _holds(self, op: str, left: Value, right: Value) -> bool:
+        try:
+            return holds(op, left, right, self.seconds_left())
+        except TimeoutError:
+            self.on_steps()
+            raise
 
     def _match_atom(self, atom: Atom, environment: Environment) -> Iterator[Environment]:
         known, key, unknown = [], [], []
@@ -199,12 +210,14 @@ class Solver:
             case Const(value=value):
                 return value
             case Make(args=args, branch=branch):
-                parts = compound(self.value(arg, environment) for arg in args)
+                parts = check_structure(compound(self.value(arg, environment) for arg in args))
                 return parts if branch is None else Variant(branch, parts)
             case Cons(items=items, rest=rest):
                 tail = self.value(rest, environment)
                 assert isinstance(tail, tuple)
-                return compound((*(self.value(item, environment) for item in items), *tail))
+                return check_structure(compound((*(self.value(item, environment) for item in items), *tail)))
+            case Apply(functor="recursive_iteration_cnt"):
+                return self.round
             case Apply(functor="autoinc"):
                 return self._count(term, environment)
             case Apply(functor=functor, args=args, kind=kind):

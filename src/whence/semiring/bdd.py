@@ -22,10 +22,10 @@ T = TypeVar("T")
 MOST_VARIABLES = 65_000
 
 
-class Diagrams(Semiring[Bdd], Generic[Token]):
+class FormulaDiagrams(Semiring[Bdd], Generic[Token]):
     """The lattice of positive Boolean functions of the tokens that have been placed.
 
-    >>> diagrams = Diagrams(["p", "q", "r"])
+    >>> diagrams = FormulaDiagrams(["p", "q", "r"])
     >>> p, q = diagrams.literal("p"), diagrams.literal("q")
     >>> diagrams.plus(p, diagrams.times(p, q)) == p
     True

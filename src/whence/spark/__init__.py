@@ -8,11 +8,16 @@ if TYPE_CHECKING:
     from whence.backends.spark.choose import Choice, ModeError
     from whence.backends.spark.evaluate import Views, evaluate
     from whence.backends.spark.options import Mode
+    from whence.backends.spark.session import running_spark
+    from whence.pipeline.report import EpochReport
+    from whence.pipeline.sinks import CallbackSink
     from whence.pipeline.streaming import Maintenance, maintain
     from whence.plan.record import with_derivations
 
 __all__ = [
+    "CallbackSink",
     "Choice",
+    "EpochReport",
     "Maintenance",
     "Mode",
     "ModeError",
@@ -21,6 +26,7 @@ __all__ = [
     "evaluate",
     "evaluate_annotated",
     "maintain",
+    "running_spark",
     "with_derivations",
 ]
 
@@ -32,6 +38,9 @@ _HOMES = {
     "Choice": "whence.backends.spark.choose",
     "Mode": "whence.backends.spark.options",
     "ModeError": "whence.backends.spark.choose",
+    "CallbackSink": "whence.pipeline.sinks",
+    "EpochReport": "whence.pipeline.report",
+    "running_spark": "whence.backends.spark.session",
     "Maintenance": "whence.pipeline.streaming",
     "maintain": "whence.pipeline.streaming",
     "with_derivations": "whence.plan.record",

@@ -21,13 +21,14 @@ from whence.backends.local.groups import LocalGroups
 from whence.backends.local.shared import Shared
 from whence.backends.local.table import Table
 from whence.backends.local.words import Words
-from whence.engine.protocol import ADDED, BATCH, EXTERNAL, GONE, HIDDEN, QUEUED, SUSPENDED, Forbid, Spread, Trace
+from whence.engine.guard import Guard
+from whence.engine.protocol import ADDED, BATCH, EXTERNAL, GONE, HIDDEN, QUEUED, SUSPENDED, Forbid, Spread, Trace, Watch
 from whence.lang.calls import FunctionError, checked_call
 from whence.lang.functors import solutions_of_range
 from whence.lang.program import Program
 from whence.lang.sizes import TooLarge
 from whence.lang.types import FLOAT, NUMBER, UNSIGNED, Kind, ListKind, Tuple, Value
-from whence.limits import RunawayError
+from whence.limits import Limits, makes_too_large
 from whence.plan.extract_aggregates import AggregateSpec
 from whence.plan.steps import (
     Build,
@@ -75,8 +76,7 @@ class LocalBackend:
         self.constants: set[tuple[Kind, int]] = set()  # the words of those in instructions
         # Rows of an epoch under way, which may have to be taken back.
         self.pinned: Sequence[Mapping[str, Lines]] = ()
-        # Called now and then, to stop what takes too long.
-        self.on_work: Callable[[], None] = lambda: None
+        self.watch: Watch = Guard(program, Limits())
         self.assembled: dict[tuple[int, int], Assembled | None] = {}
         self.cascades: dict[tuple[int, ...], _Cascade | None] = {}
         self.enumerated = 0
@@ -116,6 +116,13 @@ class LocalBackend:
 
     def tuples(self) -> int:
         return sum(len(table) for table in self.tables.values())
+
+    def sizes(self) -> dict[str, int]:
+        sizes: dict[str, int] = {}
+        for name, table in self.tables.items():
+            shown = name.partition("!")[0]
+            sizes[shown] = sizes.get(shown, 0) + len(table)
+        return sizes
 
     def numbers(self, ids: Ids) -> list[int]:
         return ids.tolist()  # type: ignore[no-any-return]
@@ -185,7 +192,7 @@ class LocalBackend:
     def scratch(self) -> LocalBackend:
         """Empty tables for the same program, in which values are the same words."""
         other = LocalBackend(self.program, self.shared)
-        other.warned, other.on_work = self.warned, self.on_work
+        other.warned, other.watch = self.warned, self.watch
         return other
 
     def rows(self, relation: str, *, having: int = 0, without: int = 0) -> Lines:
@@ -225,6 +232,7 @@ class LocalBackend:
 
     def run(self, plan: DeltaPlan, ids: Ids | None, forbid: Forbid) -> Iterator[tuple[Lines, Ids]]:
         """The heads of the derivations that a plan finds from changed rows, and the highest rank each of them uses."""
+        self.watch.at = plan.rule
         if ids is None or plan.scan is None:
             return self._run_from_nothing(plan, forbid)
         assembled = self._assembled(plan, 0)
@@ -281,9 +289,10 @@ class LocalBackend:
             if told[cascade.STATUS] == machine.DONE:
                 break
             number = int(told[cascade.NUMBER])
+            self.watch.at = plans[number][0].rule
             with self._sized(plans[number][0]):
                 found.assembled[number].make_room()
-            self.on_work()
+            self.watch.look()
         self.enumerated += int(told[cascade.MET])
         parts = list(zip(lost, rows, begins.tolist(), ends.tolist(), strict=True))
         return Spread(
@@ -326,7 +335,7 @@ class LocalBackend:
                 self.enumerated += count
                 yield heads, ranks
             if not assembled.is_last:
-                self.on_work()
+                self.watch.look()
 
     def _run_by_halves(
         self, pair: tuple[Assembled, Assembled], ids: Ids, forbid: Forbid
@@ -340,7 +349,7 @@ class LocalBackend:
             for heads, ranks in parallel.run([partial(assembled.next_heads, part) for assembled, part in parts]):
                 self.enumerated += len(heads)
                 yield heads, ranks
-            self.on_work()
+            self.watch.look()
             parts = [(assembled, part) for assembled, part in parts if not assembled.is_last]
 
     def _assembled(self, plan: DeltaPlan, thread: int) -> Assembled | None:
@@ -369,7 +378,7 @@ class LocalBackend:
                     self._generate(step, batch) if isinstance(step, Generate) else self._join(step, batch, forbid)
                 )
                 for portion in portions:
-                    self.on_work()
+                    self.watch.look()
                     yield from self._complete(plan, portion, forbid, at + 1)
                 return
             self._step(plan, step, batch, forbid)
@@ -399,19 +408,20 @@ class LocalBackend:
             case Check():
                 self._check(step, batch, forbid(step))
             case Compare(op=op, left=left, right=right, kind=kind):
-                mask, reason = compare(op, self._column(left, batch), self._column(right, batch), kind, self.dictionary)
+                one, other = self._column(left, batch), self._column(right, batch)
+                mask, reason = compare(op, one, other, kind, self.dictionary, watch=self.watch)
                 if reason:
                     self._warn(plan, reason)
                 if not mask.all():
                     batch.keep(mask)
             case Compute(target=target, functor=functor, args=args, arg_kinds=arg_kinds, kind=kind):
                 columns = [self._column(arg, batch) for arg in args]
-                if functor in self.functions:
-                    result = apply_function(
-                        self._calling(plan, functor, kind), columns, arg_kinds, kind, self.dictionary
-                    )
-                else:
-                    result = apply_functor(functor, columns, arg_kinds, kind, self.dictionary)
+                with self._sized(plan):
+                    if functor in self.functions:
+                        function = self._calling(plan, functor, kind)
+                        result = apply_function(function, columns, arg_kinds, kind, self.dictionary, watch=self.watch)
+                    else:
+                        result = apply_functor(functor, columns, arg_kinds, kind, self.dictionary, watch=self.watch)
                 batch.columns[target] = result.words
                 if result.defined is not None:
                     self._warn(plan, result.reason)
@@ -530,7 +540,7 @@ class LocalBackend:
         try:
             yield
         except TooLarge as error:
-            raise RunawayError(f"stopped: {self._where(plan)} makes {error}") from None
+            raise makes_too_large(self.program, plan.rule, error) from None
 
     # -- operands
 

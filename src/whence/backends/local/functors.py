@@ -12,10 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whence.backends.local.words import Dictionary, Words
+from whence.engine.protocol import Watch
 from whence.lang.functors import Undefined, implementation, matches
 from whence.lang.types import FLOAT, NUMBER, SYMBOL, UNSIGNED, Kind, Value
 
 Mask = NDArray[np.bool_]
+# So many values between two looks at the time.
+FEW = 256
 
 
 class Result(NamedTuple):
@@ -42,7 +45,13 @@ _REAL: Mapping[str, Callable[..., NDArray[np.float64]]] = {"+": np.add, "*": np.
 
 
 def apply_functor(
-    functor: str, columns: Sequence[Words], arg_kinds: Sequence[Kind], kind: Kind, dictionary: Dictionary
+    functor: str,
+    columns: Sequence[Words],
+    arg_kinds: Sequence[Kind],
+    kind: Kind,
+    dictionary: Dictionary,
+    *,
+    watch: Watch,
 ) -> Result:
     if functor == "constant":
         return Result(columns[0])
@@ -63,7 +72,7 @@ def apply_functor(
         if functor in ("min", "max"):
             return _defined(_fold(np.minimum if functor == "min" else np.maximum, reals))
     function = implementation(functor, arg_kinds[0] if arg_kinds else None, kind)
-    return apply_function(function, columns, arg_kinds, kind, dictionary)
+    return apply_function(function, columns, arg_kinds, kind, dictionary, watch=watch)
 
 
 def _fold(combine: Callable[..., NDArray], columns: Sequence[NDArray]) -> NDArray:  # type: ignore[type-arg]
@@ -85,6 +94,8 @@ def apply_function(
     arg_kinds: Sequence[Kind],
     kind: Kind,
     dictionary: Dictionary,
+    *,
+    watch: Watch,
 ) -> Result:
     """A function of values applied line by line; where it raises `Undefined` there is no result."""
     decoded = [dictionary.decode_column(column, each) for column, each in zip(columns, arg_kinds, strict=True)]
@@ -93,6 +104,8 @@ def apply_function(
     reason = ""
     placeholder: Value = 0 if kind in (NUMBER, UNSIGNED) else 0.0 if kind == FLOAT else ""
     for at, args in enumerate(zip(*decoded, strict=True)):
+        if at % FEW == 0:
+            watch.look()
         try:
             values.append(function(*args))
         except Undefined as why:
@@ -102,7 +115,9 @@ def apply_function(
     return Result(dictionary.encode_column(values, kind), defined if reason else None, reason)
 
 
-def compare(op: str, left: Words, right: Words, kind: Kind, dictionary: Dictionary) -> tuple[Mask, str]:
+def compare(
+    op: str, left: Words, right: Words, kind: Kind, dictionary: Dictionary, *, watch: Watch
+) -> tuple[Mask, str]:
     """Which lines satisfy a comparison; and, if one of them asks for something undefined, why it does not."""
     if op == "=":
         return np.equal(left, right), ""
@@ -116,8 +131,10 @@ def compare(op: str, left: Words, right: Words, kind: Kind, dictionary: Dictiona
     test = _TEXT[op]
     pairs = zip(dictionary.decode_column(left, kind), dictionary.decode_column(right, kind), strict=True)
     for at, (one, other) in enumerate(pairs):
+        if at % FEW == 0:
+            watch.look()
         try:
-            mask[at] = test(str(one), str(other))
+            mask[at] = test(str(one), str(other), watch)
         except Undefined as why:
             reason = str(why)
     return mask, reason
@@ -130,13 +147,23 @@ _ORDER: Mapping[str, Callable[..., Mask]] = {
     ">": np.greater,
     ">=": np.greater_equal,
 }
-_TEXT: Mapping[str, Callable[[str, str], bool]] = {
-    "<": lambda left, right: left < right,
-    "<=": lambda left, right: left <= right,
-    ">": lambda left, right: left > right,
-    ">=": lambda left, right: left >= right,
-    "match": matches,
-    "!match": lambda pattern, text: not matches(pattern, text),
-    "contains": lambda part, text: part in text,
-    "!contains": lambda part, text: part not in text,
+
+
+def _matches(pattern: str, text: str, watch: Watch) -> bool:
+    try:
+        return matches(pattern, text, watch.seconds_left())
+    except TimeoutError:
+        watch.look()
+        raise
+
+
+_TEXT: Mapping[str, Callable[[str, str, Watch], bool]] = {
+    "<": lambda left, right, _: left < right,
+    "<=": lambda left, right, _: left <= right,
+    ">": lambda left, right, _: left > right,
+    ">=": lambda left, right, _: left >= right,
+    "match": _matches,
+    "!match": lambda pattern, text, watch: not _matches(pattern, text, watch),
+    "contains": lambda part, text, _: part in text,
+    "!contains": lambda part, text, _: part not in text,
 }

@@ -201,7 +201,7 @@ def aggregate_groups(
             result = combine(op, decoded[end - size : end], kind)
         except Undefined:
             result = None
-        defined[group] = result is not None
+        defined[group] &= result is not None
         results.append(placeholder if result is None else result)
     return dictionary.encode_column(results, kind), defined
 

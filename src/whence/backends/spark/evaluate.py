@@ -20,7 +20,7 @@ from whence.backends.spark.ship import ship_by_value
 from whence.backends.spark.shuffled import run_in_rounds
 from whence.backends.spark.sizes import size_in_bytes
 from whence.backends.spark.tasks import Fragment, run_in_parts, run_in_task
-from whence.lang.program import Aggregation, Apply, Atom, Program, Rule, Stratum, Transfer
+from whence.lang.program import Aggregation, Atom, Program, Rule, Stratum, Transfer, counter_in, lasting
 from whence.lang.tree import walk
 from whence.lang.types import Tuple
 from whence.limits import Limits
@@ -29,6 +29,7 @@ from whence.plan.compile import AGGREGATES_INSIDE
 from whence.plan.decompose import recursive_rules, seed_rules
 from whence.plan.delta_plans import delta_plans
 from whence.plan.extract_aggregates import AggregateSpec
+from whence.plan.needed import needed_for
 from whence.plan.record import Recording, record_derivations, refuse_unrecordable
 from whence.plan.steps import StratumPlan
 from whence.reference.solve import Solver
@@ -82,8 +83,7 @@ def evaluate(
     session = spark or next((frame.sparkSession for frame in inputs.values()), None) or spark_session()
     use_this_python(session)
     ship_by_value(program.functions.values())
-    lasting = {name: replace(each, window=None, lifetime=None) for name, each in program.relations.items()}
-    program = replace(program, relations=lasting)
+    program = lasting(program)
     if wanted is None:
         asked = dict.fromkeys(each.relation for each in program.transfers if each.kind != "input")
     else:
@@ -147,7 +147,7 @@ class _Run:
         for rule in self.program.rules:
             self.rules[rule.head.relation].append(rule)
         self.reads = self._reads()
-        self.needed = self._needed()
+        self.needed = needed_for(self.wanted, self.reads)
         self.readers = self._readers()
         self.sizes = Sizes(self._sizes(inputs), self.spark.sparkContext.defaultParallelism, task_limit)
         self.held: dict[str, Held] = {}
@@ -180,16 +180,6 @@ class _Run:
             for spec in plan.aggregates:
                 reads[spec.output] |= set(spec.sources)
         return reads
-
-    def _needed(self) -> set[str]:
-        needed: set[str] = set()
-        pending = list(self.wanted)
-        while pending:
-            name = pending.pop()
-            if name not in needed:
-                needed.add(name)
-                pending += self.reads[name]
-        return needed
 
     def _readers(self) -> dict[str, int]:
         """How many times a relation's rows are asked for by others."""
@@ -227,8 +217,9 @@ class _Run:
         if self.mode != Mode.AUTO:
             return ""
         rules = [rule for name in self.needed for rule in self.rules[name]]
-        if any(isinstance(part, Apply) and part.functor == "autoinc" for rule in rules for part in walk(rule)):
-            return "autoinc() gives out one number after the other"
+        counter = next((counter for rule in rules if (counter := counter_in(rule))), None)
+        if counter is not None:
+            return f"{counter}() gives out one number after the other"
         has_task = any(
             stratum.recursive or not plan.native
             for stratum, plan in zip(self.program.strata, self.plan.strata, strict=True)

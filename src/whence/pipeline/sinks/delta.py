@@ -18,11 +18,10 @@ import pyarrow as pa
 from whence.io.changes import Changes
 from whence.io.json_text import write_json
 from whence.io.updates import as_json
-from whence.lang.program import Program, Relation
+from whence.lang.program import Program, Relation, output_names
 from whence.lang.types import Tuple
 from whence.pipeline.columns import encode_rows
 from whence.pipeline.extras import extra
-from whence.pipeline.folder import output_names
 from whence.pipeline.sinks import Sink, SinkWarning
 
 with extra("delta"):

@@ -10,9 +10,8 @@ from typing import BinaryIO
 from whence.io.changes import Changes
 from whence.io.json_text import read_json
 from whence.io.updates import format_changes, reported_writing
-from whence.lang.program import Program
+from whence.lang.program import Program, output_names
 from whence.pipeline.files import StateError
-from whence.pipeline.folder import output_names
 from whence.pipeline.sinks import Sink
 
 _PORTION = 1 << 16

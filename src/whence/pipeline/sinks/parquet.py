@@ -9,10 +9,9 @@ import pyarrow as pa
 
 from whence.io.changes import Changes
 from whence.io.updates import reported_writing
-from whence.lang.program import Program
+from whence.lang.program import Program, output_names
 from whence.lang.types import Tuple
 from whence.pipeline.columns import encode_rows
-from whence.pipeline.folder import output_names
 from whence.pipeline.sinks import Sink
 from whence.pipeline.snapshots import write_table
 

@@ -16,10 +16,9 @@ from whence.io.changes import Changes
 from whence.io.json_text import write_json
 from whence.io.updates import as_json
 from whence.io.values import format_value
-from whence.lang.program import Program, Relation
+from whence.lang.program import Program, Relation, output_names
 from whence.lang.types import FLOAT, NUMBER, SYMBOL, UNSIGNED, Kind, Tuple, Types
 from whence.pipeline.extras import extra
-from whence.pipeline.folder import output_names
 from whence.pipeline.postgres import Connection, connect, identifier
 from whence.pipeline.sinks import Sink, SinkWarning
 

@@ -24,6 +24,9 @@ from whence.pipeline.sources.captured import Horizon, find_captured
 with extra("postgres"):
     pass
 
+with extra("postgres"):
+    import psycopg
+
 _FETCHED_AT_ONCE = 10_000
 _CHANGES = """
     SELECT seq, relation, op, row::text, extract(epoch FROM at)::double precision FROM whence_capture.changes
@@ -121,6 +124,9 @@ class TableSource(Source):
 
         cutter = EpochCutter(place, self._size)
         with connect(self._url) as connection, connection.cursor(name="whence_changes") as cursor:
+            # One snapshot for the check and the rows: nothing can be forgotten in between.
+            connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+            self._captured(connection, done)
             cursor.itersize = _FETCHED_AT_ONCE
             cursor.execute(_CHANGES, (list(after), done, settled))
             for seq, table, op, row, when in cursor:

@@ -1,0 +1,494 @@
+"""A peer: its tables, its place in the shared store, and what it does there.
+
+A folder holds what the peer has to remember: which entries are in its tables (`peer.json`), what the tables held then
+(`baseline.json`), and, while something is under way, what (`pending.json`). Everything else follows from the store, so a crash
+at any instant leaves either the state before or one that the next call completes.
+
+    publish   what users changed becomes edits, and an entry of the store
+    import    publish; read the entries of others, translate, filter by trust, decide conflicts; apply it to the tables
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from secrets import token_hex
+from typing import Any
+
+from whence.exchange.check import load_confederation
+from whence.exchange.compile import LOCAL, REJECTED, TRUSTED
+from whence.exchange.databases import open_tables
+from whence.exchange.edits import net_edits
+from whence.exchange.explain import ExchangeDerivations, Reason, costs, uses, whynot
+from whence.exchange.instance import PARTS, Delta, Edit, Instance
+from whence.exchange.model import Confederation, Relation
+from whence.exchange.reconcile import Conflict, deferred, reconcile, resolution, undoing
+from whence.exchange.replica import Files, Replica, edits_of, edits_to_json
+from whence.exchange.rows import show_row, sort_rows, value_from_json, value_to_json
+from whence.exchange.signing import make_key, signer
+from whence.exchange.store import EDITS, Entry, Refused, SharedStore
+from whence.exchange.tables import PeerTables
+from whence.exchange.versions import KEY, publish_version, with_key
+from whence.lang.load import Functions
+from whence.lang.types import Tuple
+from whence.pipeline.files import Damaged, StateError, reported_reading, write_file
+from whence.pipeline.lock import StateLock
+from whence.provenance.graph import Fact
+
+_STATE, _BASELINE, _NEXT, _PENDING = "peer.json", "baseline.json", "baseline.next.json", "pending.json"
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What an exchange did: the entries read, what came and went in the peer's tables, conflicts decided and left open."""
+
+    published: Entry | None
+    entries: tuple[Entry, ...]
+    delta: Delta
+    decisions: tuple[Edit, ...]
+    deferred: tuple[Conflict, ...]
+
+
+@dataclass(frozen=True)
+class Status:
+    peer: str
+    read: int
+    last: int
+    rows: Mapping[str, Mapping[str, int]]  # by relation: rows, local, rejected, lost
+    edits: tuple[Edit, ...]
+    deferred: tuple[Conflict, ...]
+
+
+@dataclass
+class Peer:
+    """Open with `Peer.open`; one process at a time, until `close`."""
+
+    folder: Path
+    name: str
+    store: SharedStore
+    tables: PeerTables
+    read: int
+    hash: str
+    functions: Functions | None = None
+    strategy: str = "support"
+    on_step: Callable[[str], None] = lambda _: None
+    _lock: StateLock | None = None
+    _replica: Replica | None = field(default=None, repr=False)
+
+    # -- beginning and end
+
+    @classmethod
+    def create(
+        cls,
+        folder: Path,
+        name: str,
+        store: Path,
+        *,
+        files: Files | None = None,
+        signed: bool = False,
+        where: str | None = None,
+    ) -> Peer:
+        """A new peer. `files` is the confederation: the first version of it if the store is new, or one with this peer in it.
+
+        `where` are its tables, as `open_tables` takes it.
+        """
+        shared = SharedStore.create(store)
+        folder.mkdir(parents=True, exist_ok=True)
+        if (folder / _STATE).exists():
+            raise StateError([f"{folder} is a peer's folder already"])
+        if signed and files is not None:
+            public = make_key(folder / KEY)
+            files = tuple((path, with_key(text, name, public)) for path, text in files)
+        if files is not None:
+            publish_version(shared, name, files, folder)
+        replica = Replica.at(shared)
+        known = replica.instance.confederation
+        if name not in known.peers:
+            raise StateError([f"there is no peer {name} here; there are {', '.join(known.peers)}"])
+        _write_json(folder / _BASELINE, {})
+        place = {"store": os.path.relpath(store, folder), "tables": where}
+        state = {"format": 1, "peer": name, **place, "read": replica.number, "hash": replica.hash}
+        _write_json(folder / _STATE, state)
+        return cls.open(folder)
+
+    @classmethod
+    def open(
+        cls,
+        folder: Path,
+        *,
+        tables: PeerTables | None = None,
+        functions: Functions | None = None,
+        strategy: str = "support",
+        on_step: Callable[[str], None] = lambda _: None,
+    ) -> Peer:
+        """Raises StateError if the folder is not a peer's, or in use. What a crash left half done is completed."""
+        if not (folder / _STATE).exists():
+            hint = "whence exchange init makes one"
+            raise StateError([f"{folder} is not a peer's folder"], hints=[hint])
+        lock = StateLock(folder)
+        try:
+            state = _read_json(folder / _STATE)
+            store = SharedStore.open(folder / state["store"])
+            own = tables or open_tables(state.get("tables"), folder)
+            peer = cls(
+                folder, state["peer"], store, own, state["read"], state["hash"], functions, strategy, on_step, lock
+            )
+            peer._complete()
+        except BaseException:
+            lock.release()
+            raise
+        return peer
+
+    def close(self) -> None:
+        if self._lock is not None:
+            self._lock.release()
+            self._lock = None
+
+    def __enter__(self) -> Peer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def replica(self) -> Replica:
+        """What had been published when the tables were brought up to date the last time."""
+        if self._replica is None:
+            list(self.store.entries(self.read, self.hash, self.read))  # raises Refused if some are gone
+            self._replica = Replica.at(self.store, self.read, functions=self.functions, strategy=self.strategy)
+            if self._replica.hash != self.hash:
+                raise Refused(self.store.path_of(self.read), f"this is not the entry that {self.name} read")
+        return self._replica
+
+    @property
+    def instance(self) -> Instance:
+        return self.replica.instance
+
+    @property
+    def confederation(self) -> Confederation:
+        return self.instance.confederation
+
+    @property
+    def relations(self) -> list[Relation]:
+        return self.confederation.relations_of(self.name)
+
+    def relation(self, name: str) -> Relation:
+        """One of any peer's, by its full name or, if there is one only, by its own."""
+        relations = self.confederation.relations
+        if name in relations:
+            return relations[name]
+        own = [each for each in relations.values() if each.name == name]
+        preferred = [each for each in own if each.peer == self.name] or own
+        if len(preferred) != 1:
+            raise ValueError(f"there is no relation {name}; there are {', '.join(relations)}")
+        return preferred[0]
+
+    # -- publishing
+
+    def pending_edits(self) -> list[Edit]:
+        """What users changed since the last publication or import."""
+        relations = self.relations
+        after = self.tables.read(relations)
+        return self._edits(relations, after)
+
+    def _edits(self, relations: Sequence[Relation], after: Mapping[str, set[Tuple]]) -> list[Edit]:
+        before = self._baseline(_BASELINE)
+        parts = self._own_parts(relations)
+        imported = {each.full_name: self.instance.part(each.full_name, TRUSTED) for each in relations}
+        return net_edits(relations, before, after, parts, imported)
+
+    def _own_parts(self, relations: Sequence[Relation]) -> dict[tuple[str, str], set[Tuple]]:
+        """The peer's own decisions, those published since the last import included."""
+        parts = {
+            (each.full_name, part): set(self.instance.part(each.full_name, part))
+            for each in relations
+            for part in PARTS
+        }
+        for entry in self.store.entries(self.replica.number, self.replica.hash):
+            if entry.peer == self.name and entry.kind == EDITS:
+                for op, part, name, row in edits_of(self.store.content(entry)):
+                    (parts[name, part].add if op == "+" else parts[name, part].discard)(row)
+        return parts
+
+    def publish(self) -> Entry | None:
+        """Publishes what users changed; None if nothing is."""
+        relations = self.relations
+        after = self.tables.read(relations)
+        edits = self._edits(relations, after)
+        if not edits:
+            self._write_baseline(_BASELINE, after)
+            return None
+        id_ = token_hex(8)
+        self._write_baseline(_NEXT, after)
+        _write_json(self.folder / _PENDING, {"step": "publish", "id": id_})
+        self.on_step("published")
+        entry = self._append(edits, id_)
+        self._finish_publication()
+        return entry
+
+    def _append(self, edits: Sequence[Edit], id_: str | None = None) -> Entry:
+        for each in edits:
+            self.instance.rows.to_engine(each.relation, each.row)
+        sign = signer(self.folder / KEY)
+        entry = self.store.publish(self.name, EDITS, edits_to_json(edits), sign=sign, id_=id_)
+        assert entry is not None
+        return entry
+
+    def _finish_publication(self) -> None:
+        (self.folder / _NEXT).replace(self.folder / _BASELINE)
+        (self.folder / _PENDING).unlink()
+
+    # -- bringing the tables up to date
+
+    def preview(self) -> Imported:
+        """What an import would do now, users' changes included. Nothing is published, no table touched."""
+        edits = self.pending_edits()
+        replica = Replica.at(self.store, functions=self.functions, strategy=self.strategy)
+        before = {each.full_name: self.instance.relation(each.full_name) for each in self.relations}
+        replica.instance.apply(edits)
+        decisions = reconcile(replica.instance, self.name)
+        entries = tuple(replica.history[self.read :])
+        return Imported(
+            None,
+            entries,
+            _difference(before, self._rows_of(replica)),
+            tuple(decisions),
+            tuple(deferred(replica.instance, self.name)),
+        )
+
+    def import_(self) -> Imported:
+        """One exchange. The tables are up to date with everything published, and with what follows from it."""
+        published = self.publish()
+        self.on_step("translating")
+        replica = self.replica
+        entries = self._advance(replica)
+        decisions: list[Edit] = []
+        while fresh := reconcile(replica.instance, self.name):
+            self.on_step("deciding")
+            # The instance has them already: read from the store they change nothing, but others may have published meanwhile.
+            self._append(fresh)
+            entries += self._advance(replica)
+            decisions += fresh
+        delta = self._apply(replica)
+        return Imported(
+            published, tuple(entries), delta, tuple(decisions), tuple(deferred(replica.instance, self.name))
+        )
+
+    def _advance(self, replica: Replica) -> list[Entry]:
+        return [entry for entry, _ in replica.advance()]
+
+    def _rows_of(self, replica: Replica) -> dict[str, set[Tuple]]:
+        relations = replica.instance.confederation.relations_of(self.name)
+        return {each.full_name: replica.instance.relation(each.full_name) for each in relations}
+
+    def _apply(self, replica: Replica) -> Delta:
+        rows = self._rows_of(replica)
+        delta = _difference(self._baseline(_BASELINE), rows)
+        self._write_baseline(_NEXT, rows)
+        _write_json(self.folder / _PENDING, {"step": "import", "read": replica.number, "hash": replica.hash})
+        self.on_step("applying")
+        self.tables.apply(delta, replica.instance.confederation.relations_of(self.name))
+        self._finish_import(replica.number, replica.hash)
+        return delta
+
+    def _finish_import(self, read: int, hash_: str) -> None:
+        self.on_step("applied")
+        state = _read_json(self.folder / _STATE)
+        _write_json(self.folder / _STATE, {**state, "read": read, "hash": hash_})
+        if (self.folder / _NEXT).exists():
+            (self.folder / _NEXT).replace(self.folder / _BASELINE)
+        (self.folder / _PENDING).unlink()
+        self.read, self.hash = read, hash_
+
+    def _complete(self) -> None:
+        """Goes on with what a crash interrupted."""
+        path = self.folder / _PENDING
+        if not path.exists():
+            (self.folder / _NEXT).unlink(missing_ok=True)
+            return
+        pending = _read_json(path)
+        if pending["step"] == "publish":
+            entries = self.store.entries(self.read, self.hash)
+            if any(each.id == pending["id"] for each in entries) and (self.folder / _NEXT).exists():
+                self._finish_publication()
+            else:
+                (self.folder / _NEXT).unlink(missing_ok=True)
+                path.unlink()
+            return
+        confederation = Replica.at(self.store, pending["read"], functions=self.functions).instance.confederation
+        if (self.folder / _NEXT).exists():
+            delta = _difference(self._baseline(_BASELINE), self._baseline(_NEXT))
+            self.tables.apply(delta, confederation.relations_of(self.name))
+        self._finish_import(pending["read"], pending["hash"])
+
+    # -- what a peer decides
+
+    def reject(self, relation: str, row: Tuple) -> Imported:
+        """The row goes, and stays away in all exchanges to come. Raises ValueError if it is not there."""
+        name = self._own(relation, row).full_name
+        if not self.instance.holds(name, row):
+            raise ValueError(f"there is no {show_row(name, row)}")
+        return self._decide(self.rejection(name, row))
+
+    def rejection(self, name: str, row: Tuple) -> list[Edit]:
+        edits = [Edit("+", REJECTED, name, row)]
+        return [Edit("-", LOCAL, name, row), *edits] if row in self.instance.part(name, LOCAL) else edits
+
+    def unreject(self, relation: str, row: Tuple) -> Imported:
+        name = self._own(relation, row).full_name
+        if row not in self.instance.part(name, REJECTED):
+            raise ValueError(f"{show_row(name, row)} is not rejected")
+        return self._decide([Edit("-", REJECTED, name, row)])
+
+    def resolve(self, relation: str, row: Tuple) -> Imported:
+        """Decides a conflict for a row, against all others with its key."""
+        return self._decide(resolution(self.instance, self._own(relation, row), row))
+
+    def undo(self, relation: str, row: Tuple) -> Imported:
+        """Forgets what was decided about the row's key."""
+        own = self._own(relation, row)
+        edits = undoing(self.instance, own, tuple(row[at] for at in own.key))
+        if not edits:
+            raise ValueError(f"nothing was decided about {show_row(own.full_name, row)}")
+        return self._decide(edits)
+
+    def _own(self, relation: str, row: Tuple) -> Relation:
+        found = self.relation(relation)
+        if found.peer != self.name:
+            raise ValueError(f"{found.full_name} is {found.peer}'s: {self.name} decides about its own rows")
+        self.instance.rows.to_engine(found.full_name, row)
+        return found
+
+    def _decide(self, edits: Sequence[Edit]) -> Imported:
+        self.publish()
+        self._append(edits)
+        return self.import_()
+
+    def change(self, files: Files) -> Imported:
+        """Publishes another version of the confederation: its schemas, mappings or policies. Raises `ProgramError`."""
+        self.import_()
+        publish_version(self.store, self.name, files, self.folder, replica=self.replica, functions=self.functions)
+        return self.import_()
+
+    def preview_change(self, files: Files) -> Delta:
+        """What another version of the confederation would change, for all peers. Raises `ProgramError`."""
+        replica = Replica.at(self.store, functions=self.functions, strategy=self.strategy)
+        return replica.instance.change(load_confederation(files))
+
+    def trust(self, statement: str) -> Imported:
+        """Adds a policy of this peer: `distrusts GUS`, `charges m1 3`, or the whole statement."""
+        return self.change(self.with_policy(statement))
+
+    def with_policy(self, statement: str) -> Files:
+        text = statement.strip().removesuffix(".")
+        if text.split()[0] in ("distrusts", "charges", "accepts"):
+            text = f"{self.name} {text}"
+        return self._extended(f"{text}.")
+
+    def trust_again(self, name: str) -> Imported:
+        """Takes a policy back, by its name or its text. Raises ValueError if there is none."""
+        return self.change(self.without_policy(name))
+
+    def without_policy(self, name: str) -> Files:
+        for policy in self.confederation.policies_of(self.name):
+            text = self.confederation.source.text[policy.span.start : policy.span.end]
+            shown = self.confederation.text_of(policy.span).removesuffix(".")
+            wanted = name.strip().removesuffix(".")
+            if wanted in (getattr(policy, "name", None), shown, shown.removeprefix(f"{self.name} ")):
+                return tuple((path, content.replace(text, "").rstrip() + "\n") for path, content in self._files())
+        raise ValueError(f"{self.name} has no policy {name}")
+
+    def _files(self) -> Files:
+        return Replica.at(self.store, functions=self.functions).files
+
+    def _extended(self, statement: str) -> Files:
+        files = list(self._files())
+        at = next((at for at, (name, _) in enumerate(files) if Path(name).stem == self.name), len(files) - 1)
+        name, text = files[at]
+        files[at] = (name, f"{text.rstrip()}\n{statement}\n")
+        return tuple(files)
+
+    # -- questions
+
+    def why(self) -> ExchangeDerivations:
+        """What provenance's questions are asked of."""
+        return ExchangeDerivations(self.instance)
+
+    def whynot(self, relation: str, row: Tuple) -> list[Reason]:
+        return whynot(self.instance, self.relation(relation).full_name, row)
+
+    def uses(self, relation: str, row: Tuple) -> dict[Fact, tuple[str, ...]]:
+        """Who downstream has rows that follow from this one."""
+        latest = Replica.at(self.store, functions=self.functions, strategy=self.strategy)
+        return uses(latest.instance, Fact(self.relation(relation).full_name, row))
+
+    def cost(self, relation: str, row: Tuple) -> float:
+        fact = Fact(self.relation(relation).full_name, row)
+        return costs(self.instance, self.name, [fact])[fact]
+
+    def status(self) -> Status:
+        rows = {
+            each.full_name: {
+                "rows": len(self.instance.relation(each.full_name)),
+                **{part: len(self.instance.part(each.full_name, part)) for part in PARTS[:3]},
+            }
+            for each in self.relations
+        }
+        open_ = tuple(deferred(self.instance, self.name))
+        return Status(self.name, self.read, self.store.last, rows, tuple(self.pending_edits()), open_)
+
+    def differences(self) -> Iterator[str]:
+        """What the tables were left with by the last exchange, compared with what follows from the entries read."""
+        kept = self._baseline(_BASELINE)
+        fresh = Replica.at(self.store, self.read, functions=self.functions, strategy="recompute")
+        unread = any(each.peer == self.name for each in self.store.entries(self.read, self.hash))
+        for name, rows in self._rows_of(fresh).items() if not unread else ():
+            delta = _difference({name: kept.get(name, set())}, {name: rows})
+            for op, side in (("missing", delta.inserted), ("too much", delta.deleted)):
+                yield from (f"{show_row(name, row)} is {op}" for row in sort_rows(side.get(name, set())))
+
+    # -- files
+
+    def _baseline(self, name: str) -> dict[str, set[Tuple]]:
+        found = _read_json(self.folder / name)
+        return {
+            relation: {tuple(value_from_json(value) for value in row) for row in rows}
+            for relation, rows in found.items()
+        }
+
+    def _write_baseline(self, name: str, tables: Mapping[str, set[Tuple]]) -> None:
+        content = {
+            relation: [[value_to_json(value) for value in row] for row in sort_rows(rows)]
+            for relation, rows in tables.items()
+        }
+        _write_json(self.folder / name, content)
+
+
+def _difference(before: Mapping[str, set[Tuple]], after: Mapping[str, set[Tuple]]) -> Delta:
+    names = {*before, *after}
+    return Delta(
+        {name: rows for name in names if (rows := after.get(name, set()) - before.get(name, set()))},
+        {name: rows for name in names if (rows := before.get(name, set()) - after.get(name, set()))},
+    )
+
+
+def _write_json(path: Path, content: object) -> None:
+    write_file(path, json.dumps(content, ensure_ascii=False).encode(errors="surrogatepass"))
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    with reported_reading(path):
+        data = path.read_bytes()
+    try:
+        found = json.loads(data)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise Damaged(path, "this is not what was written there")
+    return found
+
+
+__all__ = ["Imported", "Peer", "Status"]

@@ -1,0 +1,128 @@
+"""Sources by the names that users give them: a file, a folder, a pipe, `-`, or a URL."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from io import BufferedIOBase
+from pathlib import Path
+from typing import cast
+from urllib.parse import parse_qs, urlsplit
+
+from whence.io.changes import Position
+from whence.io.updates import Schema
+from whence.lang.program import Program
+from whence.pipeline.lines import Lines, StreamLines, is_pipe, open_pipe, open_socket
+from whence.pipeline.records import Bury
+from whence.pipeline.sources import Source
+from whence.pipeline.sources.lines import LineSource
+
+STDIN = "-"
+_TABLES = ("postgresql", "postgres")
+_URLS = ("socket", "kafka", *_TABLES)
+
+
+@dataclass(frozen=True)
+class NamedSource:
+    """Checked when it is made. Raises ValueError, without what may be a password."""
+
+    text: str
+
+    def __post_init__(self) -> None:
+        if self.path is not None:
+            if not self.path.exists():
+                raise ValueError(f"there is no file {self.path}")
+            if self.path.suffix == ".gz":
+                raise ValueError(f"{self.path} is compressed: write gunzip -c {self.path} | whence run … --updates -")
+        elif self.scheme == "socket":
+            self._address()
+        elif self.scheme == "kafka":
+            servers, topics = self._topics()
+            if not servers or not all(topics):
+                raise ValueError("a topic is named kafka://HOST:PORT/TOPIC, or several with commas between them")
+
+    @property
+    def scheme(self) -> str:
+        """Of a URL; empty for what is not one."""
+        found, separator, _ = self.text.partition("://")
+        return found if separator and found in _URLS else ""
+
+    @property
+    def path(self) -> Path | None:
+        """Of what is in the file system."""
+        return None if self.scheme or self.text == STDIN else Path(self.text)
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        return "<stdin>" if self.text == STDIN else f"{self.scheme}://…" if self.scheme in _TABLES else self.text
+
+    @property
+    def is_lines(self) -> bool:
+        return self.scheme in ("", "socket")
+
+    @property
+    def comes_once(self) -> bool:
+        """Whether it cannot be read again from where an epoch ended."""
+        return self.text == STDIN or self.scheme == "socket" or (self.path is not None and is_pipe(self.path))
+
+    @property
+    def is_folder(self) -> bool:
+        return self.path is not None and self.path.is_dir()
+
+    def lines(self, begin: Position, *, follow: bool, stopped: Callable[[], bool]) -> Lines:
+        """Raises FactError."""
+        if self.text == STDIN:
+            return StreamLines(cast(BufferedIOBase, sys.stdin.buffer), stopped=stopped)
+        if self.path is None:
+            return open_socket(*self._address(), stopped=stopped)
+        if self.comes_once:
+            return open_pipe(self.path, stopped=stopped)
+        return Lines(self.path, begin, follow=follow, stopped=stopped)
+
+    def opened(
+        self, program: Program, bury: Bury, *, size: int | None, follow: bool, stopped: Callable[[], bool]
+    ) -> Source:
+        """Raises FactError and MissingExtra."""
+        schema = Schema.of(program)
+        if self.is_lines:
+            return LineSource(partial(self.lines, follow=follow, stopped=stopped), schema, size, bury)
+        if self.scheme == "kafka":
+            from whence.pipeline.sources.topics import TopicSource  # noqa: PLC0415 - an extra
+
+            return TopicSource(*self._topics(), schema, bury, size=size, follow=follow, stopped=stopped)
+        from whence.pipeline.sources.tables import TableSource  # noqa: PLC0415 - an extra
+
+        url, named = self._database()
+        return TableSource(url, program, bury, schema=named, size=size, follow=follow, stopped=stopped)
+
+    def place_of(self, place: Position) -> str:
+        """The file or the like of a position."""
+        found = place.get("file")
+        if found is None:
+            return self.name
+        return str(Path(self.text) / Path(found).name) if self.is_folder else found if self.scheme else self.text
+
+    def _address(self) -> tuple[str, int]:
+        parts = urlsplit(self.text)
+        try:
+            host, port = parts.hostname, parts.port
+        except ValueError:
+            host = port = None
+        if host is None or port is None:
+            raise ValueError("a socket is named socket://HOST:PORT")
+        return host, port
+
+    def _topics(self) -> tuple[str, list[str]]:
+        parts = urlsplit(self.text)
+        return parts.netloc, parts.path.strip("/").split(",")
+
+    def _database(self) -> tuple[str, str]:
+        """The URL as libpq takes it, and the schema of the tables: `public`, or what follows `schema=`."""
+        address, _, query = self.text.partition("?")
+        settings = [each for each in query.split("&") if each]
+        schema = parse_qs(query).get("schema", ["public"])[-1]
+        rest = "&".join(each for each in settings if not each.startswith("schema="))
+        return f"{address}?{rest}" if rest else address, schema

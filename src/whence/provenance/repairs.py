@@ -1,0 +1,111 @@
+"""The smallest changes of base facts that make a fact true.
+
+A search over sets of changes, the smallest first. In the state that a set leads to, `Causes` names single changes such that
+every repair from there on has one of them; each of them extends the set. So every smallest repair is met, however deep the
+negations are that it has to get around, and every set is tried out: nothing is suggested that was not seen to work.
+"""
+
+from __future__ import annotations
+
+import heapq
+import time
+from dataclasses import dataclass
+from itertools import combinations
+from typing import NamedTuple
+
+from whence.lang.types import Value
+from whence.provenance.causes import Causes
+from whence.provenance.graph import Fact
+from whence.provenance.suppose import Change, Supposition
+
+_LOOKING = 0.2  # of the time may go into what to try next
+
+
+class Repair(NamedTuple):
+    """Base facts to insert and to delete, as a whole known to make the fact true, and no part of them enough."""
+
+    insertions: tuple[Fact, ...]
+    deletions: tuple[Fact, ...]
+
+    def __len__(self) -> int:
+        return len(self.insertions) + len(self.deletions)
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How far to look for repairs: changes in one of them, sets of changes tried out, seconds."""
+
+    changes: int = 4
+    trials: int = 2_000
+    seconds: float = 10.0
+
+
+class Repairs(NamedTuple):
+    """What was found, and why the search did not go on; empty if it was complete."""
+
+    found: tuple[Repair, ...]
+    bound: str
+
+
+def find_repairs(supposition: Supposition, fact: Fact, number: int, effort: Effort) -> Repairs:
+    """The smallest repairs, smallest first, no more than `number`; of equally large ones those that invent least come first."""
+    deadline = time.monotonic() + effort.seconds
+    causes = Causes(supposition.deriver, fact, effort.seconds * _LOOKING)
+    found: list[frozenset[Change]] = []
+    met: set[frozenset[Change]] = set()
+    pending: list[tuple[int, int, str, frozenset[Change]]] = [(0, 0, "", frozenset())]
+    bound = ""
+    while pending and len(found) < number:
+        _, invented, _, changes = heapq.heappop(pending)
+        if any(smaller <= changes for smaller in found):
+            continue
+        if time.monotonic() > deadline:
+            bound = f"{effort.seconds:g} s"
+            break
+        if supposition.trials >= effort.trials:
+            bound = f"{effort.trials:,} sets of changes"
+            break
+        if changes and supposition.brings(fact, changes):
+            is_new = not any(_is_like(changes, other, causes.made_up) for other in found)
+            if is_new and _is_smallest(supposition, fact, changes):
+                found.append(changes)
+            continue
+        if len(changes) == effort.changes:
+            bound = bound or f"{effort.changes} change{'s' * (effort.changes != 1)}"
+            continue
+        with supposition.suppose(changes):
+            following = causes.changes()
+        taken = {each.fact for each in changes}
+        for each, more in following.items():
+            extended = changes | {each}
+            if each.fact not in taken and extended not in met:
+                met.add(extended)
+                heapq.heappush(pending, (len(extended), invented + more, repr(sorted(extended, key=repr)), extended))
+    return Repairs(tuple(map(_repair, found)), "" if len(found) >= number else bound or causes.bound)
+
+
+def _is_smallest(supposition: Supposition, fact: Fact, changes: frozenset[Change]) -> bool:
+    """Whether no part of the changes is enough."""
+    parts = (part for size in range(1, len(changes)) for part in combinations(changes, size))
+    return not any(supposition.brings(fact, part) for part in parts)
+
+
+def _is_like(changes: frozenset[Change], other: frozenset[Change], made_up: set[Value]) -> bool:
+    """Whether the one differs from the other only in values that are made up."""
+    rest = list(other - changes)
+    for op, (relation, row) in changes - other:
+        for each in rest:
+            is_alike = each.op == op and each.fact.relation == relation
+            if is_alike and all(one == two or one in made_up for one, two in zip(row, each.fact.tuple, strict=True)):
+                rest.remove(each)
+                break
+        else:
+            return False
+    return not rest
+
+
+def _repair(changes: frozenset[Change]) -> Repair:
+    def chosen(op: str) -> tuple[Fact, ...]:
+        return tuple(sorted((each.fact for each in changes if each.op == op), key=repr))
+
+    return Repair(chosen("+"), chosen("-"))
