@@ -21,7 +21,7 @@ from biodivine_aeon import Bdd
 from whence.lang.types import Value
 from whence.network.annotations import Holder, Key, Names, Variable
 from whence.network.codec import Reader, Texts, varint
-from whence.semiring.bdd import Diagrams
+from whence.semiring.bdd import FormulaDiagrams
 from whence.semiring.depth_first import DepthFirstOrder
 
 _ROOT_BYTES = 2  # where a row has its diagram in the table of a node
@@ -32,10 +32,10 @@ _NODE = struct.Struct(
 
 
 class Absorption:
-    """Diagrams over the variables of a network."""
+    """FormulaDiagrams over the variables of a network."""
 
     def __init__(self, order: str = "depth-first") -> None:
-        self.diagrams: Diagrams[Variable] = Diagrams()
+        self.diagrams: FormulaDiagrams[Variable] = FormulaDiagrams()
         self.links: DepthFirstOrder[Variable] | None = DepthFirstOrder() if order == "depth-first" else None
         self.arrived: dict[Variable, None] = {}
         self.waiting: dict[Variable, None] = {}  # announced, not used yet
@@ -172,7 +172,7 @@ class DiagramBook:
     """The number of new nodes, these, and how far back the root is. A node is its variable and two nodes, likewise far back;
     a variable that the book does not have yet is 0, its home and its serial, and its number after that."""
 
-    def __init__(self, diagrams: Diagrams[Variable], names: Names, texts: Texts) -> None:
+    def __init__(self, diagrams: FormulaDiagrams[Variable], names: Names, texts: Texts) -> None:
         self.diagrams = diagrams
         self.names = names
         self.texts = texts
