@@ -97,7 +97,7 @@ def test_a_decision_stands_when_a_cheaper_row_arrives(tmp_path: Path) -> None:
     assert (1, "uno") in network.tables("C")["T"]
     with network.open("C") as peer:
         peer.trust("charges B 9")
-        peer.distrust_no_more("C charges B 2.")
+        peer.trust_again("C charges B 2.")
     network.edit("A", "R", drop={(1, "one")}, add={(1, "eins")})
     network.exchange("A", "C")
     assert (1, "uno") in network.tables("C")["T"]

@@ -71,7 +71,4 @@ def test_a_kill_at_every_instant_of_an_exchange(tmp_path: Path) -> None:
 
 def prepared_copy(start: Path, folder: Path) -> Network:
     shutil.copytree(start, folder)
-    for name in ("A", "B", "C"):
-        path = folder / name / "peer.json"
-        path.write_text(path.read_text().replace(str(start.parent / "whole"), str(folder)))
     return Network(folder, TEXT)

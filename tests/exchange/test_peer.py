@@ -141,7 +141,7 @@ def test_distrust_takes_out_what_only_the_distrusted_support(network: Network) -
     with network.open("BioSQL") as peer:
         result = peer.trust("distrusts B(b, n) through m2")
         assert result.delta.deleted == {"BioSQL.B": {(null(OSCI), DROS)}}
-        result = peer.distrust_no_more("BioSQL distrusts B(b, n) through m2.")
+        result = peer.trust_again("BioSQL distrusts B(b, n) through m2.")
         assert result.delta.inserted == {"BioSQL.B": {(null(OSCI), DROS)}}
         with pytest.raises(ProgramError):
             peer.trust("distrusts nobody")

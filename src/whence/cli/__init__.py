@@ -52,6 +52,12 @@ COMMANDS = (
         PROGRAMS,
     ),
     LazyCommand(
+        "exchange",
+        "whence.cli.exchange:exchange",
+        "Share data between peers that half trust each other: publish, import, decide, ask.",
+        PROGRAMS,
+    ),
+    LazyCommand(
         "events",
         "whence.cli.events:events",
         "Run event programs, keep what is needed to say why, and ask.",

@@ -20,7 +20,7 @@ from whence.cli.progress import Progress
 from whence.cli.terminal import err, out, show, show_diagnostic
 from whence.events.answers import difference_text, shortfall_json, shortfall_text, trees_json, trees_text
 from whence.events.compare import compare
-from whence.events.feed import Feed, output_line
+from whence.events.feed import COMMIT_EVERY, Feed, output_line
 from whence.events.figures import figures_of
 from whence.events.keys import equivalence_keys, printed_keys
 from whence.events.program import EventProgram, event_program
@@ -138,6 +138,9 @@ def run_events(
     dead_letters: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Where records go that could not be taken, with the reason.")
     ] = None,
+    commit_every: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Make durable what has been taken after every N records.")
+    ] = COMMIT_EVERY,
     hops: Annotated[int, typer.Option(min=1, max=500, metavar="N", help="How far an event may go.")] = HOPS,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
@@ -156,7 +159,7 @@ def run_events(
         if kept.tables.commits == 0:
             kept.load(_slow_facts(checked, facts, progress))
         letters = DeadLetterFile(dead_letters or store / "dead-letters.jsonl", resume=kept.runs > 0)
-        feed = Feed(kept, lambda letter, _: letters.add(letter))
+        feed = Feed(kept, lambda letter, _: letters.add(letter), commit_every=commit_every)
         if outputs is not None:
             file = sys.stdout if outputs == Path("-") else stack.enter_context(outputs.open("w", encoding="utf-8"))
 

@@ -47,5 +47,5 @@ def summary_of(diagnostics: Iterable[Diagnostic]) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    plural = "strata" if noun == "stratum" else f"{noun}s"
+    plural = "strata" if noun == "stratum" else f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
     return f"{number} {noun if number == 1 else plural}"

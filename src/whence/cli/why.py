@@ -70,13 +70,13 @@ def why(
         asked = fact_argument(fact, subject.program)
         if everything:
             graph = graph_of(subject, *asked, bounds=bounds)
-            _print_graph(graph, subject.program, shape, as_json=as_json)
+            print_graph(graph, subject.program, shape, as_json=as_json)
             return
         answer = ask(subject, *asked, number=number, bounds=bounds)
-        _print_answer(answer, shape, as_json=as_json)
+        print_answer(answer, shape, as_json=as_json)
 
 
-def _print_answer(answer: Why, shape: Format, *, as_json: bool) -> None:
+def print_answer(answer: Why, shape: Format, *, as_json: bool) -> None:
     if as_json:
         print_json(why_to_json(answer))
     elif shape is Format.TEXT:
@@ -87,7 +87,7 @@ def _print_answer(answer: Why, shape: Format, *, as_json: bool) -> None:
         show(err, "warning: the search met its bounds; there may be smaller proofs")
 
 
-def _print_graph(graph: DerivationGraph, program: Program, shape: Format, *, as_json: bool) -> None:
+def print_graph(graph: DerivationGraph, program: Program, shape: Format, *, as_json: bool) -> None:
     if as_json:
         print_json(graph_to_json(graph, program))
     elif shape is Format.TEXT:

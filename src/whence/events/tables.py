@@ -81,6 +81,7 @@ class Table:
     _known: set[tuple[str, bytes]] | None = None
     _by_id: dict[tuple[str, bytes], Row] | None = None
     _fresh_by_id: dict[tuple[str, bytes], Row] = field(default_factory=dict)
+    _indexes: dict[str, dict[object, list[Row]]] = field(default_factory=dict)
 
     @property
     def layout(self) -> Layout:
@@ -111,10 +112,19 @@ class Table:
         return next(self._read(condition), None)
 
     def where(self, column: str, value: object) -> list[Row]:
+        """The rows with a value in a column."""
         at = self.layout.schema.get_field_index(column)
-        kind = self.layout.schema.field(at).type
-        stored = self._read(ds.field(column) == pa.scalar(value, kind)) if self.files else ()
-        return [*stored, *(row for row in self.fresh if row[at] == value)]
+        return [*self._stored_where(column, at, value), *(row for row in self.fresh if row[at] == value)]
+
+    def _stored_where(self, column: str, at: int, value: object) -> Iterable[Row]:
+        if column in self._indexes or self.stored() <= _FEW:
+            if column not in self._indexes:
+                index: dict[object, list[Row]] = {}
+                for row in self._read():
+                    index.setdefault(row[at], []).append(row)
+                self._indexes[column] = index
+            return self._indexes[column].get(value, ())
+        return self._read(ds.field(column) == pa.scalar(value, self.layout.schema.field(at).type))
 
     def __iter__(self) -> Iterator[Row]:
         yield from self._read()
@@ -174,11 +184,13 @@ class Table:
     def forget(self) -> None:
         """The files are others than before."""
         self._known = self._by_id = None
+        self._indexes = {}
 
     def written(self) -> None:
         """What was fresh is on disk now."""
         if self._by_id is not None:
             self._by_id.update(self._fresh_by_id)
+        self._indexes = {}
         self.fresh, self._fresh_by_id = [], {}
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 from whence.exchange.compile import LOCAL, LOST, REJECTED, TRUSTED, WITHDRAWN, original_name, table_of
 from whence.exchange.instance import Instance, instantiate
@@ -20,10 +19,10 @@ from whence.lang.program import Program
 from whence.lang.types import Tuple, Value
 from whence.provenance.derivations import Derivations
 from whence.provenance.derive import Deriver
-from whence.provenance.expand import Bounds, derivation_graph
+from whence.provenance.expand import derivation_graph
 from whence.provenance.graph import Derivation, DerivationGraph, Fact
 from whence.provenance.solve import solve_graph
-from whence.semiring import Semiring, Tropical
+from whence.semiring import Tropical
 
 _DEEPEST = 6
 
@@ -122,13 +121,6 @@ def restrict(
     }
     base = frozenset(fact for fact in graph.base if sources is None or peer_of(fact.relation) in sources)
     return replace(graph, derivations={fact: each for fact, each in kept.items() if each}, base=base)
-
-
-def annotated(
-    graph: DerivationGraph, semiring: Semiring[Any], annotate: Callable[[Fact], Any], rules: Mapping[str, Any] | None
-) -> Any:
-    """The value of the first root in a semiring; zero if nothing is left of it."""
-    return solve_graph(graph, semiring, annotate, rules=rules)[graph.roots[0]]
 
 
 def paths(graph: DerivationGraph, fact: Fact, source: Fact) -> list[list[str]]:
@@ -352,17 +344,3 @@ def _shown(arg: tree.Term, values: Mapping[str, Value]) -> str:
         return show_row("", (values[arg.name],))[1:-1] if arg.name in values else "_"
     assert isinstance(arg, tree.Number | tree.String)
     return show_row("", (arg.value,))[1:-1]
-
-
-__all__ = [
-    "Bounds",
-    "ExchangeDerivations",
-    "Reason",
-    "annotated",
-    "cost_in_eyes_of",
-    "costs",
-    "paths",
-    "restrict",
-    "uses",
-    "whynot",
-]

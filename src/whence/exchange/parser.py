@@ -169,7 +169,8 @@ class _Parser:
     def _recover(self, begin: int) -> None:
         """Goes on behind the statement: behind its full stop, or behind the brace of a block."""
         in_block = self.tokens[begin].text == "peer"
-        self.at = max(self.at, begin)
+        if self.at > begin and self.tokens[self.at - 1].text == "." and not in_block:
+            return
         while self.token.kind != "end" and self.token.text != ("}" if in_block else "."):
             self.at += 1
         if self.token.kind != "end":

@@ -11,31 +11,34 @@ at any instant leaves either the state before or one that the next call complete
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
 from whence.exchange.check import load_confederation
-from whence.exchange.compile import LOCAL, REJECTED, TRUSTED, compile_confederation
+from whence.exchange.compile import LOCAL, REJECTED, TRUSTED
+from whence.exchange.databases import open_tables
 from whence.exchange.edits import net_edits
 from whence.exchange.explain import ExchangeDerivations, Reason, costs, uses, whynot
 from whence.exchange.instance import PARTS, Delta, Edit, Instance
 from whence.exchange.model import Confederation, Relation
 from whence.exchange.reconcile import Conflict, deferred, reconcile, resolution, undoing
-from whence.exchange.replica import Files, Replica, edits_of, edits_to_json, files_to_json, foreign_change
+from whence.exchange.replica import Files, Replica, edits_of, edits_to_json
 from whence.exchange.rows import show_row, sort_rows, value_from_json, value_to_json
 from whence.exchange.signing import make_key, signer
-from whence.exchange.store import CATALOGUE, EDITS, Entry, Refused, SharedStore
-from whence.exchange.tables import CsvTables, PeerTables
+from whence.exchange.store import EDITS, Entry, Refused, SharedStore
+from whence.exchange.tables import PeerTables
+from whence.exchange.versions import KEY, publish_version, with_key
 from whence.lang.load import Functions
 from whence.lang.types import Tuple
 from whence.pipeline.files import Damaged, StateError, reported_reading, write_file
 from whence.pipeline.lock import StateLock
 from whence.provenance.graph import Fact
 
-_STATE, _BASELINE, _NEXT, _PENDING, _KEY = "peer.json", "baseline.json", "baseline.next.json", "pending.json", "key"
+_STATE, _BASELINE, _NEXT, _PENDING = "peer.json", "baseline.json", "baseline.next.json", "pending.json"
 
 
 @dataclass(frozen=True)
@@ -86,28 +89,30 @@ class Peer:
         *,
         files: Files | None = None,
         signed: bool = False,
-        **options: Any,
+        where: str | None = None,
     ) -> Peer:
-        """A new peer. `files` is the confederation: the first version of it if the store is new, or one with this peer in it."""
+        """A new peer. `files` is the confederation: the first version of it if the store is new, or one with this peer in it.
+
+        `where` are its tables, as `open_tables` takes it.
+        """
         shared = SharedStore.create(store)
         folder.mkdir(parents=True, exist_ok=True)
         if (folder / _STATE).exists():
             raise StateError([f"{folder} is a peer's folder already"])
         if signed and files is not None:
-            public = make_key(folder / _KEY)
-            files = tuple((path, _with_key(text, name, public)) for path, text in files)
+            public = make_key(folder / KEY)
+            files = tuple((path, with_key(text, name, public)) for path, text in files)
         if files is not None:
-            _publish_version(shared, name, files, folder)
+            publish_version(shared, name, files, folder)
         replica = Replica.at(shared)
         known = replica.instance.confederation
         if name not in known.peers:
             raise StateError([f"there is no peer {name} here; there are {', '.join(known.peers)}"])
         _write_json(folder / _BASELINE, {})
-        _write_json(
-            folder / _STATE,
-            {"format": 1, "peer": name, "store": str(store), "read": replica.number, "hash": replica.hash},
-        )
-        return cls.open(folder, **options)
+        place = {"store": os.path.relpath(store, folder), "tables": where}
+        state = {"format": 1, "peer": name, **place, "read": replica.number, "hash": replica.hash}
+        _write_json(folder / _STATE, state)
+        return cls.open(folder)
 
     @classmethod
     def open(
@@ -126,9 +131,8 @@ class Peer:
         lock = StateLock(folder)
         try:
             state = _read_json(folder / _STATE)
-            where = Path(state["store"])
-            store = SharedStore.open(where if where.is_absolute() else folder / where)
-            own = tables or CsvTables(folder / "tables")
+            store = SharedStore.open(folder / state["store"])
+            own = tables or open_tables(state.get("tables"), folder)
             peer = cls(
                 folder, state["peer"], store, own, state["read"], state["hash"], functions, strategy, on_step, lock
             )
@@ -228,7 +232,7 @@ class Peer:
     def _append(self, edits: Sequence[Edit], id_: str | None = None) -> Entry:
         for each in edits:
             self.instance.rows.to_engine(each.relation, each.row)
-        sign = signer(self.folder / _KEY)
+        sign = signer(self.folder / KEY)
         entry = self.store.publish(self.name, EDITS, edits_to_json(edits), sign=sign, id_=id_)
         assert entry is not None
         return entry
@@ -366,8 +370,13 @@ class Peer:
     def change(self, files: Files) -> Imported:
         """Publishes another version of the confederation: its schemas, mappings or policies. Raises `ProgramError`."""
         self.import_()
-        _publish_version(self.store, self.name, files, self.folder, replica=self.replica, functions=self.functions)
+        publish_version(self.store, self.name, files, self.folder, replica=self.replica, functions=self.functions)
         return self.import_()
+
+    def preview_change(self, files: Files) -> Delta:
+        """What another version of the confederation would change, for all peers. Raises `ProgramError`."""
+        replica = Replica.at(self.store, functions=self.functions, strategy=self.strategy)
+        return replica.instance.change(load_confederation(files))
 
     def trust(self, statement: str) -> Imported:
         """Adds a policy of this peer: `distrusts GUS`, `charges m1 3`, or the whole statement."""
@@ -379,13 +388,17 @@ class Peer:
             text = f"{self.name} {text}"
         return self._extended(f"{text}.")
 
-    def distrust_no_more(self, name: str) -> Imported:
-        """Takes a policy back, by its name or its text."""
+    def trust_again(self, name: str) -> Imported:
+        """Takes a policy back, by its name or its text. Raises ValueError if there is none."""
+        return self.change(self.without_policy(name))
+
+    def without_policy(self, name: str) -> Files:
         for policy in self.confederation.policies_of(self.name):
             text = self.confederation.source.text[policy.span.start : policy.span.end]
-            if name in (getattr(policy, "name", None), " ".join(text.split())):
-                files = tuple((path, content.replace(text, "")) for path, content in self._files())
-                return self.change(files)
+            shown = self.confederation.text_of(policy.span).removesuffix(".")
+            wanted = name.strip().removesuffix(".")
+            if wanted in (getattr(policy, "name", None), shown, shown.removeprefix(f"{self.name} ")):
+                return tuple((path, content.replace(text, "").rstrip() + "\n") for path, content in self._files())
         raise ValueError(f"{self.name} has no policy {name}")
 
     def _files(self) -> Files:
@@ -409,7 +422,8 @@ class Peer:
 
     def uses(self, relation: str, row: Tuple) -> dict[Fact, tuple[str, ...]]:
         """Who downstream has rows that follow from this one."""
-        return uses(self.instance, Fact(self.relation(relation).full_name, row))
+        latest = Replica.at(self.store, functions=self.functions, strategy=self.strategy)
+        return uses(latest.instance, Fact(self.relation(relation).full_name, row))
 
     def cost(self, relation: str, row: Tuple) -> float:
         fact = Fact(self.relation(relation).full_name, row)
@@ -425,6 +439,16 @@ class Peer:
         }
         open_ = tuple(deferred(self.instance, self.name))
         return Status(self.name, self.read, self.store.last, rows, tuple(self.pending_edits()), open_)
+
+    def differences(self) -> Iterator[str]:
+        """What the tables were left with by the last exchange, compared with what follows from the entries read."""
+        kept = self._baseline(_BASELINE)
+        fresh = Replica.at(self.store, self.read, functions=self.functions, strategy="recompute")
+        unread = any(each.peer == self.name for each in self.store.entries(self.read, self.hash))
+        for name, rows in self._rows_of(fresh).items() if not unread else ():
+            delta = _difference({name: kept.get(name, set())}, {name: rows})
+            for op, side in (("missing", delta.inserted), ("too much", delta.deleted)):
+                yield from (f"{show_row(name, row)} is {op}" for row in sort_rows(side.get(name, set())))
 
     # -- files
 
@@ -449,41 +473,6 @@ def _difference(before: Mapping[str, set[Tuple]], after: Mapping[str, set[Tuple]
         {name: rows for name in names if (rows := after.get(name, set()) - before.get(name, set()))},
         {name: rows for name in names if (rows := before.get(name, set()) - after.get(name, set()))},
     )
-
-
-def _publish_version(
-    store: SharedStore,
-    peer: str,
-    files: Files,
-    folder: Path,
-    *,
-    replica: Replica | None = None,
-    functions: Functions | None = None,
-) -> None:
-    """Raises `ProgramError` for a wrong confederation, StateError for a change that is not the peer's to make."""
-    compile_confederation(load_confederation(files), functions)
-    if replica is None and store.last:
-        replica = Replica.at(store)
-    base = 0
-    if replica is not None:
-        base = replica.number
-        if reason := foreign_change(peer, replica.instance.confederation, load_confederation(files)):
-            raise StateError([reason], hints=["a peer changes its schema, its policies, and mappings that concern it"])
-    entry = store.publish(
-        peer,
-        CATALOGUE,
-        files_to_json(files, base),
-        sign=signer(folder / _KEY),
-        allowed=lambda each: each.number <= base or each.kind == EDITS,
-    )
-    if entry is None:
-        raise StateError(["another peer changed the confederation meanwhile"], hints=["try again: import comes first"])
-
-
-def _with_key(text: str, peer: str, public: str) -> str:
-    for before in (f"peer {peer} {{", f"peer {peer}{{"):
-        text = text.replace(before, f'peer {peer} signs with "{public}" {{')
-    return text
 
 
 def _write_json(path: Path, content: object) -> None:

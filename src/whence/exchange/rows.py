@@ -13,6 +13,10 @@ from math import isfinite
 from whence.exchange.compile import Compiled, known
 from whence.exchange.model import Relation
 from whence.io.json_text import Json
+from whence.lang import tree
+from whence.lang.parser import parse
+from whence.lang.printer import print_node
+from whence.lang.source import Source
 from whence.lang.types import Tuple, Value, Variant
 from whence.provenance.show import show_value
 
@@ -118,6 +122,32 @@ def show_row(relation: str, row: Tuple) -> str:
     'B($m1_b("Osci"), "Osci")'
     """
     return f"{relation}({', '.join(show_value(value) for value in row)})"
+
+
+def parse_row(text: str) -> tuple[str, Tuple]:
+    """A row as it is shown. Raises ValueError.
+
+    >>> parse_row('B($m1_b("Osci"), -3)')
+    ('B', (Variant(branch='m1_b', args=('Osci',)), -3))
+    """
+    source = text if text.rstrip().endswith(".") else f"{text}."
+    parsed = parse(Source.of(source))
+    statement = parsed.module.statements[0] if len(parsed.module.statements) == 1 and not parsed.errors else None
+    if not isinstance(statement, tree.Rule) or statement.body is not None or len(statement.heads) != 1:
+        raise ValueError(f'{text} is not a row: write it as in R(1, "a")')
+    head = statement.heads[0]
+    return head.relation, tuple(_constant(arg) for arg in head.args)
+
+
+def _constant(term: tree.Term) -> Value:
+    match term:
+        case tree.Number(value) | tree.String(value):
+            return value
+        case tree.Call("-", (tree.Number(value),)):
+            return -value
+        case tree.Branch(name, args):
+            return Variant(name, tuple(_constant(arg) for arg in args))
+    raise ValueError(f"{print_node(term)} is not a value")
 
 
 def key_of(relation: Relation, row: Tuple) -> Tuple:

@@ -245,6 +245,12 @@ class RecursiveCounter(Diagnostic):
     hint = "number the tuples in a rule that is not recursive"
 
 
+class RoundlessRule(Diagnostic):
+    code = "W0406"
+    message = "recursive_iteration_cnt() has no value in this rule"
+    hint = "{advice}"
+
+
 class BadChoice(Diagnostic):
     code = "W0404"
     message = "{problem}"

@@ -23,7 +23,7 @@ from whence.pipeline.snapshots import file_name, write_table
 
 SHARE = 0.02
 CURRENT = "current"
-_CHECKSUMS = "_checksums"  # readers of folders of tables pass over such names
+_CHECKSUMS = ".checksums"  # readers of folders of tables pass over such names
 _KEPT = 2  # one more than the current one, for those who are reading it
 
 Tables = Mapping[str, pa.Table]

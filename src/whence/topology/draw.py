@@ -8,7 +8,8 @@ from math import cos, hypot, log2, pi, sin
 from typing import NamedTuple
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from whence.topology.transit import INSIDE, Link, Stub, TransitStub
+from whence.topology.links import Link
+from whence.topology.transit import INSIDE, Stub, TransitStub
 
 SIZE = 1060
 CENTRE = SIZE / 2

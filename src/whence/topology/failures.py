@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from whence.topology.transit import Link, LinkTuple
+from whence.io.changes import Epoch, Update
+from whence.lang.types import Tuple
+from whence.topology.links import Link, LinkTuple
+
+Rows = Callable[[Link], Iterable[Tuple]]  # the rows that a link is in a relation
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +24,15 @@ class LinkChanges:
         """`-` for each direction of a failed link, `+` for each of a repaired one."""
         yield from (("-", each) for link in self.failed for each in link.tuples())
         yield from (("+", each) for link in self.repaired for each in link.tuples())
+
+    def epoch(self, relation: str, rows: Rows) -> Epoch:
+        """The same for a relation whose rows `rows` makes: `Link.pairs`, `Link.priced`, `Link.tuples`, or a function of yours.
+
+        >>> LinkChanges((Link("a", "b", 2, 50),), ()).epoch("wire", Link.pairs).updates[0]
+        Update(op='-', relation='wire', tuple=('a', 'b'), time=None)
+        """
+        down = [Update("-", relation, row) for link in self.failed for row in rows(link)]
+        return Epoch(down + [Update("+", relation, row) for link in self.repaired for row in rows(link)])
 
 
 def fail_and_repair(
@@ -35,9 +48,7 @@ def fail_and_repair(
     failed: repaired: x-y
     failed: x-y repaired: y-z
     """
-    shortest, longest = outage
-    if not 1 <= shortest <= longest:
-        raise ValueError(f"outages last one epoch or more, from the shortest to the longest, not {outage}")
+    check_outage(outage)
     draw = Random(seed)  # noqa: S311 - repeatable, not secret
     down: dict[Link, int] = {}
     for epoch in range(epochs):
@@ -46,5 +57,10 @@ def fail_and_repair(
         failed = tuple(draw.sample(up, min(failures, len(up))))
         for link in repaired:
             del down[link]
-        down |= {link: epoch + draw.randint(shortest, longest) for link in failed}
+        down |= {link: epoch + draw.randint(*outage) for link in failed}
         yield LinkChanges(failed, repaired)
+
+
+def check_outage(outage: tuple[int, int]) -> None:
+    if not 1 <= outage[0] <= outage[1]:
+        raise ValueError(f"outages last one epoch or more, from the shortest to the longest, not {outage}")

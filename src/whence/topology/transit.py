@@ -13,24 +13,9 @@ from itertools import combinations
 from random import Random
 from string import ascii_lowercase
 
-LinkTuple = tuple[str, str, int, int]
+from whence.topology.links import Link, LinkTuple
 
-
-@dataclass(frozen=True, slots=True)
-class Link:
-    """A link that works in both directions, with its latency and its bandwidth."""
-
-    a: str
-    b: str
-    ms: int
-    mbps: int
-
-    def tuples(self) -> tuple[LinkTuple, LinkTuple]:
-        """One tuple for each direction: source, target, latency, bandwidth."""
-        return (self.a, self.b, self.ms, self.mbps), (self.b, self.a, self.ms, self.mbps)
-
-    def __str__(self) -> str:
-        return f"{self.a}-{self.b}"
+DENSE, SPARSE = 4, 2  # links of a node, on average: what papers measure on
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +59,15 @@ INSIDE = _Tier(ms=2, mbps=50)
 
 
 def transit_stub(
-    *, seed: int, transit: int = 4, stubs_per_transit: int = 3, nodes_per_stub: int = 8, links: int = 200
+    *,
+    seed: int,
+    transit: int = 4,
+    stubs_per_transit: int = 3,
+    nodes_per_stub: int = 8,
+    degree: int = DENSE,
+    links: int | None = None,
 ) -> TransitStub:
-    """A random network, the same for the same seed.
+    """A random network, the same for the same seed, with so many links for each node, or in all.
 
     The core is a ring, so that no single failure splits it; each stub is a random tree, with one gateway. The links that
     remain go between random pairs of nodes inside the core or inside one stub.
@@ -86,6 +77,8 @@ def transit_stub(
     (100, 200, 400)
     >>> network.stubs[0].nodes
     ('t1a1', 't1a2', 't1a3', 't1a4', 't1a5', 't1a6', 't1a7', 't1a8')
+    >>> len(transit_stub(seed=1, degree=SPARSE).links), len(transit_stub(seed=1, transit=40).links)
+    (100, 2000)
     """
     if transit < 3 or not 1 <= stubs_per_transit <= len(ascii_lowercase) or nodes_per_stub < 1:
         raise ValueError("a network needs 3 transit nodes, 1 to 26 stubs on each, and 1 node in each stub, at least")
@@ -100,7 +93,8 @@ def transit_stub(
     made += [ACCESS.link(stub.transit, stub.gateway, draw) for stub in stubs]
     for stub in stubs:
         made += [INSIDE.link(a, b, draw) for a, b in _spanning_tree(stub.nodes, draw)]
-    made += _extra_links(core, stubs, made, links - len(made), draw)
+    wanted = degree * (transit + len(stubs) * nodes_per_stub) // 2 if links is None else links
+    made += _extra_links(core, stubs, made, wanted - len(made), draw)
     return TransitStub(core, stubs, tuple(made))
 
 
