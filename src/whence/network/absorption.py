@@ -32,7 +32,7 @@ _NODE = struct.Struct(
 
 
 class Absorption:
-    """FormulaDiagrams over the variables of a network."""
+    """Diagrams over the variables of a network."""
 
     def __init__(self, order: str = "depth-first") -> None:
         self.diagrams: FormulaDiagrams[Variable] = FormulaDiagrams()
