@@ -35,6 +35,7 @@ PROGRAMS = {
     "left-linear": ".output r r(@x, y) :- link(@x, y). r(@x, y) :- link(@x, z), r(@z, y).",
     "right-linear": ".output r r(@x, y) :- link(@x, y). r(@x, y) :- r(@x, z), link(@z, y).",
     "non-linear": ".output r r(@x, y) :- link(@x, y). r(@x, y) :- r(@x, z), r(@z, y).",
+    "at the other end": ".output r r(x, @y) :- link(@x, y). r(x, @y) :- link(@x, z), r(z, @y).",
     "shortest paths": ".output d p(@x, y, c) :- road(@x, y, c). p(@x, y, c + e) :- road(@x, z, c), d(@z, y, e)."
     "d(@x, y, m) :- p(@x, y, _), m = min c : { p(@x, y, c) }.",
     "shortest paths, forwards, and what is far": ".output d, far, q p(@x, y, c) :- road(@x, y, c)."
