@@ -62,6 +62,7 @@ test: setup java postgres chromium lint  ## lint, then run every test, in two pr
 .PHONY: test-long
 test-long: setup java postgres  ## 20,000 random sequences against the reference; all of conformance on Spark; kills at every instant
 	WHENCE_EXAMPLES=20500 $(BIN)/pytest tests/properties
+	WHENCE_EXAMPLES=2000 $(BIN)/pytest tests/network
 	WHENCE_LONG=1 $(BIN)/pytest tests/backends/spark tests/exchange tests/faults tests/pipeline/parts
 
 .PHONY: lint
