@@ -16,7 +16,8 @@ from whence import load
 from whence.events.nodes import EventNetwork
 from whence.events.program import event_program
 from whence.events.questions import Questions
-from whence.events.wire import Wire
+from whence.events.schemes import Trail
+from whence.events.wire import Trails, Wire
 from whence.lang.types import Tuple
 from whence.provenance.graph import Fact
 from whence.runtime import Channel, Wiring
@@ -165,3 +166,19 @@ def test_names_are_resolved_on_nodes() -> None:
     answer = network.ask(Fact("reply", ("h1", "www.hello.com", "10.0.0.1", 1)))
     assert len(answer.trees.trees) == 1
     assert is_sub_domain("com", "www.hello.com")
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2**40 - 1)), max_size=8), st.booleans())
+def test_trails_survive_the_wire_and_known_steps_are_short(
+    scheme: str, steps: list[tuple[int, int]], ordered: bool
+) -> None:
+    sender, receiver = Trails(scheme, ordered=ordered), Trails(scheme, ordered=ordered)
+    seen: set[int] = set()
+    for step, run in steps:
+        event = b"e" * 20 if scheme == "basic" else b""
+        trail = Trail(event, (5 << 40) | run, "n1", bytes([step]) * 20)
+        data = sender.write(trail)
+        assert receiver.read(data, "n1") == trail
+        assert (len(data) < 20 + len(event)) == (ordered and step in seen)
+        seen.add(step)

@@ -15,14 +15,13 @@ from whence.events.questions import Questions, Trees, Unanswerable
 from whence.events.schemes import Step, Trail
 from whence.events.store import SHORT, EventStore
 from whence.events.walk import HOPS, EndlessRun, Firing, grow
-from whence.events.wire import Wire, row_bytes, varint
+from whence.events.wire import RUNS, Trails, Wire, row_bytes, varint
 from whence.lang.types import Tuple
 from whence.provenance.graph import Fact
 from whence.provenance.proofs import Proof
 from whence.runtime import Address, Message, Port, Simulation, Size, Wiring
 
 _NOBODY = 0  # the number of a question whose answer is kept, not shown
-_RUNS = 40  # bits of a run's number that count the runs of one place
 
 
 @dataclass(frozen=True)
@@ -145,6 +144,7 @@ class EventNetwork:
         self._places = {place: at for at, place in enumerate(places)}
         self._ports = {place: self.simulation.add(place, _Node(self, place)) for place in self._places}
         self._questions: dict[int, _Question] = {}
+        self._channels: dict[tuple[str, str], Trails] = {}
         self.remembered: set[tuple[str, bytes]] = set()
 
     # -- what happens
@@ -168,7 +168,7 @@ class EventNetwork:
 
     def _admit(self, place: str, row: Tuple) -> None:
         event = Fact(self.store.events.event, row)
-        number = self._places[place] << _RUNS | self._counters.setdefault(place, 0)
+        number = self._places[place] << RUNS | self._counters.setdefault(place, 0)
         self._counters[place] += 1
         if self.recording:
             self.store.runs = number
@@ -203,9 +203,15 @@ class EventNetwork:
         if target == place:
             self.step(place, firing.head, trail, tree, hops)
         elif target in self._places:
-            extra = self.wire.trail(trail, self.store.scheme.name) if self.recording else b""
+            extra = self._trails(place, target).write(trail) if self.recording else b""
             message = Walking(firing.head, trail, hops, self.wire.fact(firing.head), extra, tree)
             self._ports[place].send(target, message)
+
+    def _trails(self, sender: str, target: str) -> Trails:
+        if (sender, target) not in self._channels:
+            ordered = self.simulation.reliable or self.simulation.wiring.is_perfect
+            self._channels[sender, target] = Trails(self.store.scheme.name, ordered=ordered)
+        return self._channels[sender, target]
 
     def _output(self, place: str, fact: Fact, trail: Trail, tree: Proof) -> None:
         self.trees.append(tree)
@@ -244,7 +250,7 @@ class EventNetwork:
 
     def place_of(self, run: int) -> str:
         """Where the event of a run came in: its number says so."""
-        return list(self._places)[run >> _RUNS]
+        return list(self._places)[run >> RUNS]
 
     def _walk_back(self, asker: str, at: tuple[str, bytes], run: int, number: int) -> None:
         way = ((asker, 0),) if self.store.scheme.name == "exspan" else None

@@ -34,7 +34,7 @@ from whence.provenance.proofs import Proof
 from whence.reference.solve import Solver
 
 CLASSES = 100_000
-SHORT = 8
+SHORT = 4  # bytes of an id that outputs are looked up by: what is found is run again and compared
 
 
 @dataclass(frozen=True)

@@ -63,16 +63,47 @@ class Wire:
             return data[at : at + number].decode("utf-8", "surrogatepass"), at + number
         return (number >> 1 if not number & 1 else -((number + 1) >> 1)), at
 
-    def trail(self, trail: Trail, scheme: str) -> bytes:
-        """What a message carries besides the tuple, as each scheme needs it."""
-        where = b"\x00" if trail.step is None else b"\x01" + _text(trail.place or "") + trail.step
-        match scheme:
-            case "advanced" | "exspan":
-                return varint(trail.run) + where
-            case "basic":
-                return varint(trail.run) + trail.event + where
-            case _:
-                return b""
+
+RUNS = 40  # bits of a run's number that count the runs of one place
+_SIZE = 20
+
+
+class Trails:
+    """What messages on one channel carry besides tuples: the run, the step before, and for `basic` the event's id.
+
+    The step was taken where the message comes from, so its place need not be told. Where everything arrives in order, a
+    step is told once, and is a small number from then on.
+    """
+
+    def __init__(self, scheme: str, *, ordered: bool) -> None:
+        self._carries_event = scheme == "basic"
+        self._ordered = ordered
+        self._numbers: dict[bytes, int] = {}
+        self._steps: list[bytes] = []
+
+    def write(self, trail: Trail) -> bytes:
+        assert trail.step is not None
+        run = varint(trail.run >> RUNS) + varint(trail.run & ((1 << RUNS) - 1))
+        event = trail.event if self._carries_event else b""
+        if trail.step in self._numbers:
+            return run + event + varint(self._numbers[trail.step] + 1)
+        if self._ordered:
+            self._numbers[trail.step] = len(self._numbers)
+        return run + event + b"\x00" + trail.step
+
+    def read(self, data: bytes, sender: str) -> Trail:
+        """The trail that a message from a place carries; for all schemes but `basic` the id of the event is left out."""
+        place, at = _read_varint(data, 0)
+        count, at = _read_varint(data, at)
+        event = data[at : at + _SIZE] if self._carries_event else b""
+        number, at = _read_varint(data, at + len(event))
+        if number:
+            step = self._steps[number - 1]
+        else:
+            step = data[at : at + _SIZE]
+            if self._ordered:
+                self._steps.append(step)
+        return Trail(event, place << RUNS | count, sender, step)
 
 
 class NotOnTheWire(ValueError):
