@@ -19,10 +19,13 @@ from whence.provenance.proofs import smallest_proof
 
 SAMPLE = 3
 SLOW = {"collatz", "sieve"}  # a search from the head finds no index to use
+REFUSED = {"rounds_are_counted"}  # which row came in which round is not kept: test_proofs
 
 
 @pytest.mark.parametrize(
-    "case", [case for case in CASES if case.name not in SLOW], ids=lambda case: f"{case.parent.name}/{case.name}"
+    "case",
+    [case for case in CASES if case.name not in SLOW | REFUSED],
+    ids=lambda case: f"{case.parent.name}/{case.name}",
 )
 def test_facts_have_proofs_that_check(case: Path) -> None:
     (path,) = case.glob("program.*")

@@ -165,6 +165,14 @@ def test_numbers_of_autoinc_are_refused_by_name() -> None:
         smallest_proof(Deriver(session), Fact("id", next(iter(session.relation("id")))))
 
 
+def test_rounds_are_refused_by_name() -> None:
+    text = "n(0). again: n(x + 1) :- n(x), recursive_iteration_cnt() < 3. .output n"
+    session = Session(load(text))
+    assert set(session.relation("n")) == {(0,), (1,), (2,)}
+    with pytest.raises(CannotExplain, match=r"rule again has recursive_iteration_cnt\(\)"):
+        smallest_proof(Deriver(session), Fact("n", (2,)))
+
+
 def test_what_the_session_cannot_hold_is_refused() -> None:
     deriver = Deriver(closure("ab"))
     with pytest.raises(ValueError, match="holds no relation rech; it holds link, reach"):

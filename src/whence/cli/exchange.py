@@ -92,6 +92,12 @@ def init(
     *,
     peer: Annotated[str, typer.Option(metavar="NAME", help="Which peer of the confederation this is.")],
     store: Annotated[Path, typer.Option(metavar="DIR", help="Where peers publish. Made if it is not there.")],
+    tables: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS", help="sqlite:FILE, duckdb:FILE or postgresql://…; else CSV files in DIR/tables."
+        ),
+    ] = None,
     sign: Annotated[bool, typer.Option("--sign", help="Make a key, and sign whatever the peer publishes.")] = False,
 ) -> None:
     """Make a peer: a folder with its tables, at a store that it shares with others."""
@@ -99,8 +105,8 @@ def init(
         if sign and confederation is None:
             raise typer.BadParameter("a key is part of the confederation: give its text", param_hint="--sign")
         files = None if confederation is None else _named_files(confederation)
-        Peer.create(folder, peer, store.resolve(), files=files, signed=sign).close()
-    show(out, f"{peer} is in {folder}; its tables are in {folder / 'tables'}")
+        Peer.create(folder, peer, store.resolve(), files=files, signed=sign, where=tables).close()
+    show(out, f"{peer} is in {folder}; its tables are in {tables or folder / 'tables'}")
 
 
 def _named_files(path: Path) -> Files:

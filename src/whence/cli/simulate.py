@@ -24,9 +24,10 @@ from whence.lang.types import Tuple
 from whence.network import EpochFigures, Network, PlaceError
 from whence.network.links import read_wiring
 from whence.network.picture import Span, as_page, draw_run
-from whence.network.places import check_placed, place_kind
+from whence.network.places import check_placed
 from whence.pipeline.epochs import EpochCutter
 from whence.plan import UnsuitableStrategy
+from whence.plan.localize import place_kind
 from whence.runtime import Channel, Delivery, Wiring
 from whence.runtime.figures import Traffic
 

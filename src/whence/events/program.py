@@ -33,6 +33,7 @@ from whence.lang.program import (
     Rule,
     Term,
     Var,
+    counter_in,
 )
 from whence.lang.tree import NOWHERE, FunctorDecl, walk
 from whence.lang.types import FLOAT, Tuple, Value
@@ -185,8 +186,8 @@ def _unfit(rule: Rule) -> Iterator[Diagnostic]:
             yield NotInEvents(literal.span, what="an aggregate", advice="events are looked at one by one")
         elif isinstance(literal, Generator):
             yield NotInEvents(literal.span, what="range", advice="make the numbers a slow relation")
-    if any(isinstance(part, Apply) and part.functor == "autoinc" for part in walk(rule)):
-        yield NotInEvents(rule.span, what="autoinc()", advice="trees are made again by running the rules again")
+    if counter := counter_in(rule):
+        yield NotInEvents(rule.span, what=f"{counter}()", advice="trees are made again by running the rules again")
 
 
 def _not_one(rule: Rule, events: list[Atom], program: Program, event: str) -> Diagnostic:

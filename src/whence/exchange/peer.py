@@ -20,6 +20,7 @@ from typing import Any
 
 from whence.exchange.check import load_confederation
 from whence.exchange.compile import LOCAL, REJECTED, TRUSTED
+from whence.exchange.databases import open_tables
 from whence.exchange.edits import net_edits
 from whence.exchange.explain import ExchangeDerivations, Reason, costs, uses, whynot
 from whence.exchange.instance import PARTS, Delta, Edit, Instance
@@ -29,7 +30,7 @@ from whence.exchange.replica import Files, Replica, edits_of, edits_to_json
 from whence.exchange.rows import show_row, sort_rows, value_from_json, value_to_json
 from whence.exchange.signing import make_key, signer
 from whence.exchange.store import EDITS, Entry, Refused, SharedStore
-from whence.exchange.tables import CsvTables, PeerTables
+from whence.exchange.tables import PeerTables
 from whence.exchange.versions import KEY, publish_version, with_key
 from whence.lang.load import Functions
 from whence.lang.types import Tuple
@@ -88,9 +89,12 @@ class Peer:
         *,
         files: Files | None = None,
         signed: bool = False,
-        **options: Any,
+        where: str | None = None,
     ) -> Peer:
-        """A new peer. `files` is the confederation: the first version of it if the store is new, or one with this peer in it."""
+        """A new peer. `files` is the confederation: the first version of it if the store is new, or one with this peer in it.
+
+        `where` are its tables, as `open_tables` takes it.
+        """
         shared = SharedStore.create(store)
         folder.mkdir(parents=True, exist_ok=True)
         if (folder / _STATE).exists():
@@ -105,17 +109,10 @@ class Peer:
         if name not in known.peers:
             raise StateError([f"there is no peer {name} here; there are {', '.join(known.peers)}"])
         _write_json(folder / _BASELINE, {})
-        _write_json(
-            folder / _STATE,
-            {
-                "format": 1,
-                "peer": name,
-                "store": os.path.relpath(store, folder),
-                "read": replica.number,
-                "hash": replica.hash,
-            },
-        )
-        return cls.open(folder, **options)
+        place = {"store": os.path.relpath(store, folder), "tables": where}
+        state = {"format": 1, "peer": name, **place, "read": replica.number, "hash": replica.hash}
+        _write_json(folder / _STATE, state)
+        return cls.open(folder)
 
     @classmethod
     def open(
@@ -135,7 +132,7 @@ class Peer:
         try:
             state = _read_json(folder / _STATE)
             store = SharedStore.open(folder / state["store"])
-            own = tables or CsvTables(folder / "tables")
+            own = tables or open_tables(state.get("tables"), folder)
             peer = cls(
                 folder, state["peer"], store, own, state["read"], state["hash"], functions, strategy, on_step, lock
             )

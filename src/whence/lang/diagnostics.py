@@ -245,6 +245,12 @@ class RecursiveCounter(Diagnostic):
     hint = "number the tuples in a rule that is not recursive"
 
 
+class RoundlessRule(Diagnostic):
+    code = "W0406"
+    message = "recursive_iteration_cnt() has no value in this rule"
+    hint = "{advice}"
+
+
 class BadChoice(Diagnostic):
     code = "W0404"
     message = "{problem}"
@@ -321,6 +327,12 @@ class UnplacedRelation(Diagnostic):
     code = "W0701"
     message = "{name} has no place, in a program whose relations live on nodes"
     hint = "mark the argument that names its node with @, or declare it `everywhere`"
+
+
+class UnnamableNode(Diagnostic):
+    code = "W0704"
+    message = "the nodes of {name} are named by {kind}, {problem}"
+    hint = "all nodes of a network are named by numbers, or all by symbols"
 
 
 class UnconnectedPlaces(Diagnostic):

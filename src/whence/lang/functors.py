@@ -365,6 +365,7 @@ SIGNATURES: dict[str, tuple[Signature, ...]] = {
     "ftou": (Signature((FLOAT,), UNSIGNED),),
     "utof": (Signature((UNSIGNED,), FLOAT),),
     "autoinc": (Signature((), NUMBER),),
+    "recursive_iteration_cnt": (Signature((), UNSIGNED),),
     "range": (Signature((NUMERIC, NUMERIC), NUMERIC), Signature((NUMERIC, NUMERIC, NUMERIC), NUMERIC)),
     "length": (Signature(("list",), NUMBER),),
     "append": (Signature(("list", "item"), "list"),),
@@ -375,7 +376,7 @@ SIGNATURES: dict[str, tuple[Signature, ...]] = {
 
 
 def implementation(functor: str, argument: Kind | None, result: Kind) -> Callable[..., Value]:
-    """The function behind a functor for the kinds it is used at. `autoinc` and `range` have none: they are not functions."""
+    """The function behind a functor for the kinds it is used at. `autoinc`, `range` and the count of rounds have none."""
     if functor in _INTEGER and result in INTEGRAL:
         operate, wrap = _INTEGER[functor], to_signed if result == NUMBER else to_unsigned
         if functor == "bshr" and result == UNSIGNED:

@@ -55,7 +55,7 @@ from whence.lang.types import (
 from whence.lang.unify import Inferred, ListShape, Mismatch, NilShape, Slot, TermShape, TupleShape, Unifier
 
 # Functions that other languages have: never meant as function terms.
-_ELSEWHERE = frozenset({"abs", "round", "log2", "log10", "pow", "atan2", "recursive_iteration_cnt"})
+_ELSEWHERE = frozenset({"abs", "round", "log2", "log10", "pow", "atan2"})
 
 
 @dataclass

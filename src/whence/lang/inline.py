@@ -33,6 +33,7 @@ from whence.lang.program import (
     Term,
     Transfer,
     Var,
+    counter_in,
 )
 from whence.lang.rewrite import rebuild
 
@@ -115,7 +116,7 @@ def _inlinable(
     own = {
         name: each
         for name, each in own.items()
-        if not all(rule.is_fact for rule in each) and not any(_counts(rule) for rule in each)
+        if not all(rule.is_fact for rule in each) and not any(map(counter_in, each))
     }
     uses = {
         name: {part.relation for rule in each for part in tree.walk(rule.body) if isinstance(part, Atom)} & own.keys()
@@ -127,10 +128,6 @@ def _inlinable(
 def _is_plain(relation: Relation) -> bool:
     """Whether nothing but its rules says which tuples it holds."""
     return relation == Relation(relation.name, relation.fields, relation.span)
-
-
-def _counts(rule: Rule) -> bool:
-    return any(isinstance(part, Apply) and part.functor == "autoinc" for part in tree.walk(rule))
 
 
 def _in_order(uses: Mapping[str, set[str]]) -> Iterator[str]:

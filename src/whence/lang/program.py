@@ -12,7 +12,7 @@ from typing import Literal as OneOf
 
 from whence.lang.diagnostics import Diagnostic
 from whence.lang.source import Source
-from whence.lang.tree import NOWHERE, Module, Span
+from whence.lang.tree import NOWHERE, Module, Span, walk
 from whence.lang.types import Field, Kind, Types, Value
 
 # -- terms ------------------------------------------------------------------------------------------------------------
@@ -124,6 +124,15 @@ class Aggregation:
 
 
 Literal = Atom | Negation | Comparison | Generator | Aggregation
+
+_COUNTERS = frozenset({"autoinc", "recursive_iteration_cnt"})
+
+
+def counter_in(node: object) -> str | None:
+    """A functor whose value depends on how rules are evaluated, if the rule or term has one."""
+    found = (part.functor for part in walk(node) if isinstance(part, Apply) and part.functor in _COUNTERS)
+    return next(found, None)
+
 
 # -- the program ------------------------------------------------------------------------------------------------------
 

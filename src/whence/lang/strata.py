@@ -9,7 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from whence.lang.diagnostics import AggregateCycle, BadChoice, Diagnostic, NegationCycle, RecursiveCounter
+from whence.lang.diagnostics import (
+    AggregateCycle,
+    BadChoice,
+    Diagnostic,
+    NegationCycle,
+    RecursiveCounter,
+    RoundlessRule,
+)
 from whence.lang.graph import components
 from whence.lang.monotone import NotMonotone, check_monotone
 from whence.lang.program import Aggregation, Apply, Atom, Literal, Negation, Relation, Rule, Stratum, Subsumption
@@ -69,7 +76,38 @@ def stratify(
         inside = set(component)
         internal = [each for head in component for each in edges[head] if each.body in inside]
         strata.append(_stratum(component, internal, relations, found))
+    _check_rounds(rules, subsumptions, strata, found)
     return tuple(strata)
+
+
+def _check_rounds(
+    rules: Iterable[Rule], subsumptions: Iterable[Subsumption], strata: list[Stratum], found: list[Diagnostic]
+) -> None:
+    """Rounds are counted where a recursion goes on by adding tuples alone."""
+    subsumed = {each.dominated.relation for each in subsumptions}
+    for rule in rules:
+        if not _counts_rounds(rule):
+            continue
+        stratum = next(each for each in strata if rule.head.relation in each.relations)
+        reads = {literal.relation for literal in rule.body if isinstance(literal, Atom)}
+        advice = ""
+        if not reads.intersection(stratum.relations):
+            advice = "it counts the rounds of a recursion: use it in a recursive rule"
+        elif stratum.monotone or stratum.stages:
+            advice = "count in an argument: this recursion has aggregates or negation"
+        elif subsumed.intersection(stratum.relations):
+            advice = "count in an argument: this recursion has subsumption"
+        if advice:
+            found.append(RoundlessRule(rule.span, advice=advice))
+    found += [
+        RoundlessRule(each.span, advice="subsumption goes by the tuples alone")
+        for each in subsumptions
+        if _counts_rounds(each)
+    ]
+
+
+def _counts_rounds(rule: Rule | Subsumption) -> bool:
+    return any(isinstance(part, Apply) and part.functor == "recursive_iteration_cnt" for part in walk(rule))
 
 
 def _stratum(

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from zlib import crc32
 
 from whence.engine.windows import Windows
@@ -17,13 +17,12 @@ from whence.lang.types import Tuple, Value
 from whence.network.codec import Codec
 from whence.network.compiled import EVERYWHERE, Compiled
 from whence.network.places import PlaceError, check_placed, named_nodes, node_columns
-from whence.network.strategy import STRATEGIES, NodeState, Shipped, Strategy
+from whence.network.processes import ROOT, Joining, NodeProcess, Root
+from whence.network.strategy import STRATEGIES, Strategy
+from whence.network.watched import Watched
 from whence.plan import UnsuitableStrategy
-from whence.runtime import Delivery, Diffusion, Message, Port, Signal, Simulation, Start, Wiring
+from whence.runtime import Delivery, Simulation, Wiring
 from whence.runtime.figures import Traffic
-from whence.runtime.termination import Phase
-
-ROOT = "root!"  # where phases are started from, on the processor of the first node that an epoch begins at
 
 
 @dataclass(frozen=True)
@@ -53,186 +52,6 @@ class EpochFigures:
             "seconds": self.seconds,
             "wrong_seconds": self.wrong_seconds,
         }
-
-
-@dataclass
-class Watched:
-    """When rows of the views came and went, in this epoch: time, relation, row, whether it came."""
-
-    moments: list[tuple[float, str, Tuple, bool]] = field(default_factory=list)
-
-    def wrong(self) -> list[tuple[float, int]]:
-        """How many rows differ from what they are at the end, after each moment."""
-        final: dict[tuple[str, Tuple], bool] = {}
-        first: dict[tuple[str, Tuple], bool] = {}
-        for _, name, row, came in self.moments:
-            first.setdefault((name, row), not came)
-            final[name, row] = came
-        wrong = sum(first[each] != final[each] for each in final)
-        result = []
-        now = dict(first)
-        for time, name, row, came in self.moments:
-            each = (name, row)
-            wrong += (came != final[each]) - (now[each] != final[each])
-            now[each] = came
-            result.append((time, wrong))
-        return result
-
-    def changes(self) -> Changes:
-        net: dict[tuple[str, Tuple], int] = {}
-        for _, name, row, came in self.moments:
-            net[name, row] = net.get((name, row), 0) + (1 if came else -1)
-        inserted: dict[str, list[Tuple]] = {}
-        deleted: dict[str, list[Tuple]] = {}
-        for (name, row), sign in net.items():
-            if sign:
-                (inserted if sign > 0 else deleted).setdefault(name, []).append(row)
-        return Changes(inserted, deleted)
-
-
-class _Around:
-    """What the state of a node sees of the network."""
-
-    def __init__(self, network: Network, place: Value) -> None:
-        self.network = network
-        self.compiled = network.compiled
-        self.codec = network.codec
-        self.place = place
-        self.process: _Process | None = None
-
-    def tell(self, target: Value, message: Shipped) -> None:
-        assert self.process is not None
-        self.process.tell(target, message)
-
-    def set_timer(self, after: float, name: Hashable) -> None:
-        self.network.simulation.set_timer(self.place, after, name)
-
-    def nodes(self) -> Iterable[Value]:
-        return self.network.processes
-
-    def changed(self, table: int, row: Tuple, is_there: bool) -> None:
-        self.network.watch(self.place, table, row, is_there)
-
-
-class _Process:
-    """A node's state on the network: messages are answered for, phases are passed on."""
-
-    def __init__(self, network: Network, place: Value) -> None:
-        self.network = network
-        self.place = place
-        around = _Around(network, place)
-        self.state: NodeState = network.strategy.node(around, network.ship)
-        around.process = self
-        self._bytes: tuple[int, int] | None = None
-        self.reset()
-
-    def settle(self) -> None:
-        self.state.settle()
-        self._bytes = None
-
-    def state_bytes(self) -> tuple[int, int]:
-        if self._bytes is None:
-            self._bytes = self.state.state_bytes()
-        return self._bytes
-
-    def reset(self) -> None:
-        self.diffusion = Diffusion(self.state.wish, self._signal)
-
-    def _signal(self, target: Hashable, signal: Signal) -> None:
-        self.network.simulation.send(self.place, target, signal)
-
-    def tell(self, target: Value, message: Shipped) -> None:
-        if self.state.detects(message.phase):
-            self.diffusion.sent()
-        self.network.make_sure_of(target, self.place)
-        self.network.simulation.send(self.place, target, message)
-
-    def on_message(self, sender: Hashable, message: Message, _port: Port) -> None:
-        match message:
-            case Signal():
-                self.diffusion.answered(sender, message)
-                self.diffusion.rest()
-            case Start(phase=phase):
-                self.begin(sender, phase)
-            case _:
-                self._take(sender, message)  # type: ignore[arg-type]
-
-    def begin(self, sender: Hashable, phase: Phase) -> None:
-        """A phase that somebody has started."""
-        detects = self.state.detects(phase)
-        if detects:
-            self.diffusion.received(sender)
-        for child in self.diffusion.children(phase):
-            if detects:
-                self.diffusion.sent()
-            self.network.simulation.send(self.place, child, Start(phase))
-        self.state.advance(phase)
-        self.network.active[self.place] = None
-        if detects:
-            self.diffusion.rest()
-
-    def _take(self, sender: Hashable, message: Shipped) -> None:
-        detects = self.state.detects(message.phase)
-        if detects:
-            self.diffusion.received(sender)
-        self.state.advance(message.phase)
-        self.state.receive(sender, message)
-        self.network.active[self.place] = None
-        if detects:
-            self.diffusion.rest()
-
-    def on_timer(self, name: Hashable, _port: Port) -> None:
-        self.state.on_timer(name)
-        self.network.active[self.place] = None
-
-
-class _Joining:
-    """A node that is back without anything it knew: what it hears before the others know makes no sense to it."""
-
-    def on_message(self, sender: Hashable, message: Message, port: Port) -> None:
-        pass
-
-    def on_timer(self, name: Hashable, port: Port) -> None:
-        pass
-
-
-class _Root:
-    """Starts phases, and hears when they are over."""
-
-    def __init__(self, network: Network) -> None:
-        self.network = network
-        self.deficit = 0
-        self.phases = 0
-        self.wishing: dict[Hashable, Phase] = {}
-
-    def begin(self, phase: Phase, initiators: Iterable[Value]) -> None:
-        """The first phase of an epoch: nodes learn of their updates by themselves, which costs nothing."""
-        self.phases = 1
-        started = list(initiators)
-        self.deficit = len(started) if self._detects(phase) else 0
-        for place in started:
-            self.network.processes[place].begin(ROOT, phase)
-
-    def _detects(self, phase: Phase) -> bool:
-        return next(iter(self.network.processes.values())).state.detects(phase)
-
-    def on_message(self, sender: Hashable, message: Message, _port: Port) -> None:
-        assert isinstance(message, Signal)
-        self.deficit -= 1
-        if message.wish is not None:
-            known = self.wishing.get(sender)
-            self.wishing[sender] = message.wish if known is None else min(known, message.wish)
-        if self.deficit == 0 and self.wishing:
-            phase = min(self.wishing.values())
-            ready = [place for place, wish in self.wishing.items() if wish <= phase]
-            self.wishing = {place: wish for place, wish in self.wishing.items() if wish > phase}
-            self.phases += 1
-            self.deficit = len(ready) if self._detects(phase) else 0
-            for place in ready:
-                self.network.simulation.send(ROOT, place, Start(phase))
-
-    def on_timer(self, name: Hashable, _port: Port) -> None:
-        raise AssertionError(name)
 
 
 class Network:
@@ -281,7 +100,7 @@ class Network:
             self.simulation.watchers.append(on_delivery)
         self.processors = processors
         self.is_closed = wiring is not None and wiring.links is not None
-        self.processes: dict[Value, _Process] = {}
+        self.processes: dict[Value, NodeProcess] = {}
         self.active: dict[Value, None] = {}
         self.fresh: dict[Value, None] = {}  # nodes that have not taken part in an epoch yet
         self.windows = Windows(program.relations)
@@ -291,9 +110,9 @@ class Network:
         self.watched_tables = {self.compiled.tables[name]: name for name in outputs}
         self.watched = Watched()
         self.epoch = -1
-        self.lost: dict[Value, None] = {}  # nodes that came back without what they knew
+        self.lost: dict[Value, None] = {}  # nodes that others have to tell everything: they forgot it, or are new
         self._runs = -1  # epochs, and what was done to recover
-        self._root = _Root(self)
+        self._root = Root(self)
         known = wiring.nodes if wiring is not None and wiring.links is not None else []
         for place in dict.fromkeys((*known, *nodes)):
             self.add_node(place)  # type: ignore[arg-type]
@@ -303,10 +122,12 @@ class Network:
     # -- nodes
 
     def add_node(self, place: Value) -> None:
-        process = _Process(self, place)
+        process = NodeProcess(self, place)
         self.processes[place] = process
         self.fresh[place] = None
         self.simulation.add(place, process, self._processor(place))
+        if self.epoch >= 0 and EVERYWHERE in self.compiled.home:
+            self.lost[place] = None  # it has to be told what is everywhere
 
     def _processor(self, place: Value) -> Hashable:
         match self.processors:
@@ -413,7 +234,7 @@ class Network:
         if not together:
             return
         takes = any(self.processes[place].state.may_take() for place in initiators)
-        self._root = _Root(self)
+        self._root = Root(self)
         self.simulation.add(ROOT, self._root, self._processor(next(iter(initiators))))
         self._root.begin((number, together.start, 0 if takes else 1), initiators)
 
@@ -491,17 +312,17 @@ class Network:
         if keeps_state:
             self.simulation.restart(place)
             return
-        for table, name in self.watched_tables.items():
-            for row in self.processes[place].state.rows(name):
-                self.watch(place, table, row, False)
-        self.simulation.restart(place, _Joining())
+        self.simulation.restart(place, Joining())
         self.lost[place] = None
 
     def _recover(self) -> None:
         """Brings nodes that lost what they knew up to date: the others take back what came from them, and tell them again."""
         lost, self.lost = self.lost, {}
         for place in lost:
-            self.processes[place] = _Process(self, place)
+            for table, name in self.watched_tables.items():
+                for row in self.processes[place].state.rows(name):
+                    self.watch(place, table, row, False)
+            self.processes[place] = NodeProcess(self, place)
             self.simulation.restart(place, self.processes[place])
         for name, rows in self.base.items():
             for row in rows:

@@ -21,12 +21,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from whence.lang.types import Tuple, Value
 from whence.network.codec import Shipment, Told, state_bytes, varint
-from whence.network.compiled import EVERYWHERE, LOCAL, Grouping
+from whence.network.compiled import EVERYWHERE, LOCAL
+from whence.network.groups import Groups
 from whence.network.triggers import Found, Indexes, Present, key_of
 from whence.runtime.termination import Phase
 
@@ -57,12 +58,6 @@ class _Offer:
     counts: dict[int, int]
 
 
-@dataclass
-class _Group:
-    rows: dict[Tuple, int] = field(default_factory=dict)
-    shown: tuple[Tuple, int] | None = None  # the row that the group has now, and its rank
-
-
 class SupportNode:
     """The state of one node, and what it does in the phases of an epoch. It knows nothing of channels or time."""
 
@@ -78,7 +73,7 @@ class SupportNode:
         self.indexes: Indexes = [{} for _ in compiled.numbering.indexes]
         self.homes: list[dict[Tuple, _Home]] = [{} for _ in compiled.home]
         self.offers: list[dict[Tuple, int | _Offer]] = [{} for _ in compiled.home]
-        self.groups: list[dict[Tuple, _Group]] = [{} for _ in compiled.groupings]
+        self.groups = Groups(compiled, self.present, self._derive)
         self.pending: list[dict[Tuple, bool]] = [{} for _ in range(tables)]  # what mirrors have not seen yet
         self.suspended: list[dict[tuple[int, Tuple], None]] = [{} for _ in compiled.levels]
         self.held: list[dict[tuple[int, Tuple], None]] = [{} for _ in compiled.levels]
@@ -91,7 +86,6 @@ class SupportNode:
         # Tuples whose derivations have changed: those that live elsewhere and those that live here.
         self.dirty: dict[tuple[int, Tuple], None] = {}
         self.own: dict[tuple[int, Tuple], None] = {}
-        self.touched: dict[tuple[int, Tuple], None] = {}
         self.phase: Phase = (0, compiled.alone_before, 0)
         self.is_taking = True
         self.suspensions = 0
@@ -102,12 +96,6 @@ class SupportNode:
         self.indexed: list[list[tuple[int, Callable[[Tuple], Value]]]] = [[] for _ in self.present]
         for (table, columns), number in self.compiled.numbering.indexes.items():
             self.indexed[table].append((number, key_of(columns)))
-        self.grouped: list[list[int]] = [[] for _ in self.present]
-        self.asked: list[list[int]] = [[] for _ in self.present]
-        for number, grouping in enumerate(self.compiled.groupings):
-            self.grouped[grouping.rows].append(number)
-            if grouping.context is not None:
-                self.asked[grouping.context].append(number)
 
     def _begin(self) -> None:
         """What is there before the first update: the node's own name, facts that live here, and what needs no row."""
@@ -123,10 +111,6 @@ class SupportNode:
             for row, rank in found:
                 self._derive(head, row, rank, is_new=True)
             found.clear()
-        for number, grouping in enumerate(compiled.groupings):
-            if grouping.spec.is_single:
-                self.groups[number][()] = _Group()
-                self.touched[number, ()] = None
         for table, row in (*self.dirty, *self.own):
             self.held[compiled.level_of[table]][table, row] = None
         self.dirty.clear()
@@ -266,8 +250,8 @@ class SupportNode:
         while True:
             if queue:
                 self._apply(*queue.popleft())
-            elif self.touched:
-                self._regroup()
+            elif self.groups.touched:
+                self.groups.settle()
             elif self.own:
                 self._tell_oneself()
             else:
@@ -341,10 +325,7 @@ class SupportNode:
             for trigger, head in compiled.waning[table]:
                 trigger(self.present, self.indexes, row, 0, found)
                 self._derive_all(head, found, is_new=True)
-        for number in self.grouped[table]:
-            self._change_group(number, row, is_there, rank)
-        for number in self.asked[table]:
-            self.touched[number, row] = None
+        self.groups.change(table, row, rank, is_there=is_there)
         if table < len(compiled.home):
             for mirror in compiled.mirrors[table]:
                 news = self.pending[mirror]
@@ -358,55 +339,6 @@ class SupportNode:
         for row, rank in found:
             self._derive(head, row, rank, is_new=is_new)
         found.clear()
-
-    # -- groups
-
-    def _change_group(self, number: int, row: Tuple, is_there: bool, rank: int) -> None:
-        key = self.compiled.groupings[number].key(row)
-        group = self.groups[number].get(key)
-        if group is None:
-            group = self.groups[number][key] = _Group()
-        if is_there:
-            group.rows[row] = rank
-        else:
-            del group.rows[row]
-        self.touched[number, key] = None
-
-    def _regroup(self) -> None:
-        touched, self.touched = self.touched, {}
-        for number, key in touched:
-            grouping = self.compiled.groupings[number]
-            group = self.groups[number].get(key)
-            if group is None:
-                group = self.groups[number][key] = _Group()
-            shown = self._result(grouping, key, group)
-            before, group.shown = group.shown, shown
-            if before != shown:
-                if before is not None:
-                    self._derive(grouping.output, *before, is_new=False)
-                if shown is not None:
-                    self._derive(grouping.output, *shown, is_new=True)
-            if not group.rows and shown is None and not grouping.spec.is_single:
-                del self.groups[number][key]
-
-    def _result(self, grouping: Grouping, key: Tuple, group: _Group) -> tuple[Tuple, int] | None:
-        spec = grouping.spec
-        asked = 0
-        if grouping.context is not None:
-            if key not in self.present[grouping.context]:
-                return None
-            asked = self.present[grouping.context][key] if spec.recursive else 0
-        if not group.rows and not spec.has_empty_groups:
-            return None
-        value = grouping.value(group.rows)
-        if value is None:
-            return None
-        rank = 0
-        if spec.recursive:
-            column = spec.value_column
-            assert column is not None
-            rank = min(rank for row, rank in group.rows.items() if row[column] == value)
-        return grouping.result(key, value), max(rank, asked)
 
     # -- what is derived here
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from whence.lang.program import Atom, Const, Program, Rule, Term, Var
 from whence.lang.tree import walk
-from whence.lang.types import Kind, Value
+from whence.lang.types import Value
 from whence.plan.localize import HERE, Placed, is_placed
 
 
@@ -24,11 +24,6 @@ def check_placed(program: Program) -> None:
             "the program does not say where its tuples live",
             hint="mark the argument that names a tuple's node, as in link(@x, y)",
         )
-
-
-def place_kind(program: Program) -> Kind:
-    """The kind of the values that name nodes."""
-    return next(each.fields[each.location].kind for each in program.relations.values() if each.location is not None)
 
 
 def named_nodes(placed: Placed) -> Iterator[Value]:

@@ -9,7 +9,6 @@ from functools import partial
 
 from whence.lang.program import (
     Anything,
-    Apply,
     Atom,
     Generator,
     Program,
@@ -17,6 +16,7 @@ from whence.lang.program import (
     Rule,
     Stratum,
     Var,
+    counter_in,
 )
 from whence.lang.tree import walk
 from whence.plan.delta_plans import delta_plans
@@ -212,7 +212,6 @@ def _why_not_native(program: Program, stratum: Stratum, rules: list[Rule]) -> st
     for rule in rules:
         if stratum.recursive and not is_extractable(rule, frozenset(stratum.relations)):
             return f"rule {rule.name} asks for an aggregate inside the recursion"
-        for part in walk(rule):
-            if isinstance(part, Apply) and part.functor == "autoinc":
-                return f"rule {rule.name} has autoinc()"
+        if counter := counter_in(rule):
+            return f"rule {rule.name} has {counter}()"
     return ""

@@ -21,6 +21,7 @@ from whence.lang.diagnostics import (
     ProgramError,
     ScatteredAggregate,
     UnconnectedPlaces,
+    UnnamableNode,
     UnplacedRelation,
 )
 from whence.lang.order import binds as bound_by
@@ -42,7 +43,7 @@ from whence.lang.program import (
 )
 from whence.lang.strata import stratify
 from whence.lang.tree import NOWHERE, walk
-from whence.lang.types import Field, Kind
+from whence.lang.types import NUMBER, SYMBOL, UNSIGNED, Field, Kind
 
 HERE = "here!"  # holds the node's own name, at each node
 _RECURSIVE = 4  # what shipping a tuple of the recursion weighs, against one from outside
@@ -80,6 +81,7 @@ def localize(program: Program) -> Placed:
         for name, relation in program.relations.items()
         if relation.location is None and not relation.everywhere
     ]
+    found += _unnamable(program)
     if found:
         raise ProgramError(program.source, tuple(found))
     localizer = _Localizer(program, found)
@@ -92,6 +94,29 @@ def localize(program: Program) -> Placed:
         raise ProgramError(program.source, tuple(found))
     planned = replace(program, relations=localizer.relations, rules=tuple(localizer.rules), strata=strata)
     return Placed(planned, localizer.sites, localizer.helpers)
+
+
+def _unnamable(program: Program) -> Iterator[Diagnostic]:
+    """Relations whose places cannot name nodes, or name other ones than the rest."""
+    first: Relation | None = None
+    for name, relation in program.relations.items():
+        if relation.location is None:
+            continue
+        kind = relation.fields[relation.location].kind
+        if kind not in (NUMBER, UNSIGNED, SYMBOL):
+            yield UnnamableNode(relation.span, name=name, kind=kind, problem="which is not a name")
+        elif first is None:
+            first = relation
+        elif kind != _kind_of_place(first):
+            problem = f"those of {first.name} by {_kind_of_place(first)}"
+            yield UnnamableNode(
+                relation.span, name=name, kind=kind, problem=problem, related=[(first.span, "it is here")]
+            )
+
+
+def _kind_of_place(relation: Relation) -> Kind:
+    assert relation.location is not None
+    return relation.fields[relation.location].kind
 
 
 @dataclass(frozen=True)
@@ -112,7 +137,7 @@ class _Localizer:
     def __init__(self, program: Program, found: list[Diagnostic]) -> None:
         self.program = program
         self.found = found
-        here = Field("node", "symbol", _place_kind(program))
+        here = Field("node", "symbol", place_kind(program))
         self.relations: dict[str, Relation] = {**program.relations, HERE: Relation(HERE, (here,), NOWHERE, location=0)}
         self.rules: list[Rule] = []
         self.sites: dict[str, Term | None] = {}
@@ -232,13 +257,9 @@ class _Localizer:
         self.sites[rule.name] = place
 
 
-def _place_kind(program: Program) -> Kind:
+def place_kind(program: Program) -> Kind:
     """The kind of the values that name nodes."""
-    return next(
-        relation.fields[relation.location].kind
-        for relation in program.relations.values()
-        if relation.location is not None
-    )
+    return next(_kind_of_place(each) for each in program.relations.values() if each.location is not None)
 
 
 def place_of(atom: Atom, relations: Mapping[str, Relation]) -> Term | None:

@@ -43,6 +43,7 @@ from whence.lang.program import (
     Subsumption,
     Term,
     Var,
+    counter_in,
 )
 from whence.lang.strata import dependencies, stratify
 from whence.lang.tree import walk
@@ -71,11 +72,7 @@ def restrict_to_demand(program: Program, wanted: frozenset[str]) -> Program:
 def _fixed(program: Program) -> Iterator[str]:
     """The relations of strata that are left as they are, since more than the set of what is derived matters to them."""
     subsumed = {each.dominated.relation for each in program.subsumptions}
-    counting = {
-        rule.head.relation
-        for rule in program.rules
-        if any(isinstance(part, Apply) and part.functor == "autoinc" for part in walk(rule))
-    }
+    counting = {rule.head.relation for rule in program.rules if counter_in(rule)}
     for stratum in program.strata:
         relations = [program.relations[name] for name in stratum.relations]
         if (

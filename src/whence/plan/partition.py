@@ -33,6 +33,7 @@ from whence.lang.program import (
     Subsumption,
     Term,
     Var,
+    counter_in,
 )
 from whence.lang.tree import walk
 from whence.lang.types import NUMBER, Tuple, Value
@@ -172,8 +173,8 @@ def _refuse_chosen(program: Program) -> None:
         if what:
             raise NotPartitionable(f"{name} has {what}: parts would choose each for itself")
     for rule in program.rules:
-        if any(isinstance(part, Apply) and part.functor == "autoinc" for part in walk(rule)):
-            raise NotPartitionable(f"rule {rule.name} has autoinc(): parts would count each for itself")
+        if counter := counter_in(rule):
+            raise NotPartitionable(f"rule {rule.name} has {counter}(): parts would count each for itself")
 
 
 def _ways(program: Program, base: frozenset[str], split: list[str]) -> list[Mapping[str, int | None]]:

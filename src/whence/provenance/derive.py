@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from whence.lang.order import binds, is_ready, names_met
 from whence.lang.program import (
     Aggregation,
-    Apply,
     Atom,
     Comparison,
     Generator,
@@ -20,8 +19,8 @@ from whence.lang.program import (
     Program,
     Rule,
     Var,
+    counter_in,
 )
-from whence.lang.tree import walk
 from whence.lang.types import Tuple, Value
 from whence.plan.wildcards import name_wildcards
 from whence.provenance.derivations import CannotExplain, Derivations, LiveDerivations, Ranks
@@ -134,8 +133,8 @@ class Deriver(LiveDerivations):
         return self._prepared[relation]
 
     def _prepare(self, rule: Rule) -> PreparedRule:
-        if any(isinstance(part, Apply) and part.functor == "autoinc" for part in walk(rule)):
-            raise CannotExplain(f"rule {rule.name} has autoinc(): which row got which number cannot be retraced")
+        if counter := counter_in(rule):
+            raise CannotExplain(f"rule {rule.name} has {counter}(): which row got which number cannot be retraced")
         named = replace(rule, body=name_wildcards(rule.body))
         columns: list[str] = []
         asked: list[Literal] = []

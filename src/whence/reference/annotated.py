@@ -23,6 +23,7 @@ from whence.lang.program import (
     Rule,
     Subsumption,
     Var,
+    counter_in,
 )
 from whence.lang.tree import walk
 from whence.lang.types import Tuple
@@ -188,10 +189,9 @@ def check_annotatable(program: Program, semiring: Semiring[V]) -> None:
                     f"rule {rule.name} has an aggregate, and aggregates of annotated tuples are not sums of products",
                     rule,
                 )
-            if isinstance(part, Apply) and part.functor == "autoinc":
-                raise _refusal(
-                    program, f"rule {rule.name} has autoinc(), which is not supported with annotations", rule
-                )
+            if isinstance(part, Apply) and (counter := counter_in(part)):
+                reason = f"rule {rule.name} has {counter}(), which is not supported with annotations"
+                raise _refusal(program, reason, rule)
             if isinstance(part, Negation) and not semiring.properties.positive:
                 reason = f"rule {rule.name} has a negation, but in {semiring.name} tuples that are there can have annotation zero"
                 raise _refusal(program, reason, rule)

@@ -20,7 +20,7 @@ from functools import cached_property
 from itertools import count
 
 from whence.lang.compare import order_key
-from whence.lang.program import Program, Relation, Rule, Stratum
+from whence.lang.program import Atom, Program, Relation, Rule, Stratum, counter_in
 from whence.lang.sizes import TooLarge
 from whence.lang.types import Tuple, Value
 from whence.limits import Limits, OnRound
@@ -100,8 +100,14 @@ class StratumEvaluator:
 
     def _plain(self, stratum: Stratum, rules: list[Rule]) -> None:
         new: Mapping[str, Table] | None = None
-        for number in count(1):
+        first = 1
+        if stratum.recursive and any(map(counter_in, rules)):
+            # Rounds are counted from the one that follows what is there without recursion.
+            self._add(stratum, self._derive([rule for rule in rules if not _reads(rule, stratum)]))
+            new, first = {name: self.tables[name] for name in stratum.relations if self.tables[name]}, 2
+        for number in count(first):
             self.guard.round(stratum, number)
+            self.solver.round = number - 1
             # A rule instance without a tuple of the last round was there before: only the others need looking at.
             new = self._add(stratum, self._derive(rules, new))
             if not (new and stratum.recursive) or self._is_full(stratum):
@@ -222,3 +228,7 @@ class StratumEvaluator:
                     for name, column in stratum.stages.items():
                         derived[name] = {row: rule for row, rule in derived[name].items() if row[column] == stage}
                     changed = bool(self._add(stratum, derived))
+
+
+def _reads(rule: Rule, stratum: Stratum) -> bool:
+    return any(isinstance(literal, Atom) and literal.relation in stratum.relations for literal in rule.body)

@@ -55,6 +55,8 @@ class Solver:
     counters: dict[object, int] = field(default_factory=dict)
     warned: set[tuple[str, str]] = field(default_factory=set)
     non_negative_sums: bool = False
+    # The round of the recursion, as `recursive_iteration_cnt()` has it.
+    round: int = 0
     # One atom of the rule may be made to see new rows only.
     new_atom: Atom | None = None
     new: Mapping[str, Table] = field(default_factory=dict)
@@ -214,6 +216,8 @@ class Solver:
                 tail = self.value(rest, environment)
                 assert isinstance(tail, tuple)
                 return check_structure(compound((*(self.value(item, environment) for item in items), *tail)))
+            case Apply(functor="recursive_iteration_cnt"):
+                return self.round
             case Apply(functor="autoinc"):
                 return self._count(term, environment)
             case Apply(functor=functor, args=args, kind=kind):

@@ -298,6 +298,17 @@ def functions_of_floats(name):
     return {"f": rows}
 
 
+@case("recursion/rounds_are_counted")
+def rounds_are_counted(name):
+    edges = [(1, 2), (2, 3), (1, 3), (3, 4), (4, 1), (4, 5)]
+    rows = {(x, y, 0) for x, y in edges}
+    last = rows
+    for number in range(1, 4):
+        last = {(x, z, number) for x, y, _ in last for v, z in edges if v == y} - rows
+        rows |= last
+    return {"steps": {(x,) for x in range(20)}, "walk": rows}
+
+
 def main(check):
     differences = 0
     for name, function in CASES.items():

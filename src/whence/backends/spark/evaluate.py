@@ -20,7 +20,7 @@ from whence.backends.spark.ship import ship_by_value
 from whence.backends.spark.shuffled import run_in_rounds
 from whence.backends.spark.sizes import size_in_bytes
 from whence.backends.spark.tasks import Fragment, run_in_parts, run_in_task
-from whence.lang.program import Aggregation, Apply, Atom, Program, Rule, Stratum, Transfer, lasting
+from whence.lang.program import Aggregation, Atom, Program, Rule, Stratum, Transfer, counter_in, lasting
 from whence.lang.tree import walk
 from whence.lang.types import Tuple
 from whence.limits import Limits
@@ -217,8 +217,9 @@ class _Run:
         if self.mode != Mode.AUTO:
             return ""
         rules = [rule for name in self.needed for rule in self.rules[name]]
-        if any(isinstance(part, Apply) and part.functor == "autoinc" for rule in rules for part in walk(rule)):
-            return "autoinc() gives out one number after the other"
+        counter = next((counter for rule in rules if (counter := counter_in(rule))), None)
+        if counter is not None:
+            return f"{counter}() gives out one number after the other"
         has_task = any(
             stratum.recursive or not plan.native
             for stratum, plan in zip(self.program.strata, self.plan.strata, strict=True)
