@@ -37,7 +37,7 @@ def measure(scheme: str, payload: float, seed: int) -> dict[str, float]:
         events.inject(0.01 * at, event)
     events.run()
     sent = events.simulation.figures.total.bytes / len(workload.events)
-    draw = Random(seed)  # noqa: S311
+    draw = Random(seed)
     asked = [] if scheme == "without" else draw.sample(events.trees, QUESTIONS)
     answers = [events.ask(tree.fact) for tree in asked]
     for tree, answer in zip(asked, answers, strict=True):

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from harness import Claim, Experiment, run
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql.functions import broadcast, col
 
 from whence import load_file
 from whence.events import EventStore, event_program, workloads
@@ -39,7 +39,7 @@ def spark() -> SparkSession:
 def made(packets: int, seed: int, folder: Path) -> tuple[set[tuple[object, ...]], Path]:
     """Routes, and packets as Parquet files."""
     links = [(link.a, link.b) for link in transit_stub(seed=seed).links]
-    draw = Random(seed)  # noqa: S311
+    draw = Random(seed)
     nodes = sorted({node for link in links for node in link})
     pairs = [draw.sample(nodes, 2) for _ in range(PAIRS)]
     payloads = [workloads.text(draw, 500) for _ in range(1_000)]
@@ -54,7 +54,9 @@ def made(packets: int, seed: int, folder: Path) -> tuple[set[tuple[object, ...]]
     path.mkdir()
     half = packets // 2
     for part, rows in enumerate((slice(0, half), slice(half, packets))):
-        pq.write_table(pa.table({name: each[rows] for name, each in zip(COLUMNS, columns, strict=True)}), path / f"{part}.parquet")
+        pq.write_table(
+            pa.table({name: each[rows] for name, each in zip(COLUMNS, columns, strict=True)}), path / f"{part}.parquet"
+        )
     return workloads.routes_of(links), path
 
 
@@ -65,7 +67,9 @@ def measure(scheme: str, packets: float, seed: int) -> dict[str, float]:
         events = spark().read.parquet(str(path))
         spark().range(10).mapInArrow(lambda batches: batches, "id long").collect()  # workers are there
         start = time.perf_counter()
-        outputs = {"advanced": _kept, "tuple by tuple": _tuple_by_tuple, "DataFrame loop": _loop}[scheme](events, routes, folder)
+        outputs = {"advanced": _kept, "tuple by tuple": _tuple_by_tuple, "DataFrame loop": _loop}[scheme](
+            events, routes, folder
+        )
         seconds = time.perf_counter() - start
         if outputs != int(packets):
             raise AssertionError(f"{outputs} of {packets:g} packets arrived")
@@ -89,9 +93,13 @@ def _tuple_by_tuple(events: DataFrame, routes: set[tuple[object, ...]], folder: 
         for batch in batches:
             rows = zip(*(column.to_pylist() for column in batch.columns), strict=True)
             found = [tree.fact.tuple for row in rows for tree in walker.outputs(Fact("packet", row))]
-            yield pa.RecordBatch.from_arrays([pa.array(column, pa.string()) for column in zip(*found, strict=True)], COLUMNS)
+            yield pa.RecordBatch.from_arrays(
+                [pa.array(column, pa.string()) for column in zip(*found, strict=True)], COLUMNS
+            )
 
-    events.select(*COLUMNS).mapInArrow(task, ", ".join(f"{name} string" for name in COLUMNS)).write.parquet(str(folder / "out"))
+    events.select(*COLUMNS).mapInArrow(task, ", ".join(f"{name} string" for name in COLUMNS)).write.parquet(
+        str(folder / "out")
+    )
     return spark().read.parquet(str(folder / "out")).count()
 
 
@@ -100,10 +108,10 @@ def _loop(events: DataFrame, routes: set[tuple[object, ...]], folder: Path) -> i
     table = spark().createDataFrame(sorted(routes), "at string, dst string, next string").cache()
     waiting, hop = events.select(*COLUMNS), 0
     while True:
-        arrived = waiting.filter(F.col("at") == F.col("dst"))
+        arrived = waiting.filter(col("at") == col("dst"))
         arrived.write.mode("append").parquet(str(folder / "out"))
-        moved = waiting.filter(F.col("at") != F.col("dst")).join(F.broadcast(table), ["at", "dst"])
-        waiting = moved.select(F.col("next").alias("at"), "src", "dst", "data")
+        moved = waiting.filter(col("at") != col("dst")).join(broadcast(table), ["at", "dst"])
+        waiting = moved.select(col("next").alias("at"), "src", "dst", "data")
         hop += 1
         waiting.write.parquet(str(folder / f"hop{hop}"))  # lineage ends here, or every hop would take all of them again
         waiting = spark().read.parquet(str(folder / f"hop{hop}"))
@@ -115,7 +123,8 @@ EXPERIMENT = Experiment(
     name="events_spark",
     title="Packets on Spark: seconds with all that says why, and without",
     question=(
-        "Packets with 500 characters between 1,000 pairs of 100 nodes, local[2]. *advanced* writes events, outputs, chains and history, "
+        "Packets with 500 characters between 1,000 pairs of 100 nodes, local[2]. "
+        "*advanced* writes events, outputs, chains and history, "
         "by place; the others keep nothing: rules fired packet by packet in tasks, and a loop of DataFrame joins."
     ),
     schemes=("advanced", "DataFrame loop", "tuple by tuple"),
@@ -124,8 +133,13 @@ EXPERIMENT = Experiment(
     metrics={"seconds": "", "events a second": ""},
     measure=measure,
     claims=(
-        Claim("bar: below running them tuple by tuple without provenance", lambda found: found.ratio("tuple by tuple", "advanced", "seconds")),
-        Claim("bar: below a DataFrame loop by hand", lambda found: found.ratio("DataFrame loop", "advanced", "seconds")),
+        Claim(
+            "bar: below running them tuple by tuple without provenance",
+            lambda found: found.ratio("tuple by tuple", "advanced", "seconds"),
+        ),
+        Claim(
+            "bar: below a DataFrame loop by hand", lambda found: found.ratio("DataFrame loop", "advanced", "seconds")
+        ),
     ),
     cut_off=900,
 )
