@@ -55,7 +55,7 @@ def test_tuples_stand_for_themselves_without_annotations() -> None:
         ),
         (2, "--semiring magic", "there is no semiring magic; there are"),
         (2, "--semiring tropical --annotate link=price", "link has no column price; it has x, y, cost"),
-        (2, "--semiring tropical --annotate reach=x", "reach is no base relation; there are link"),
+        (2, "--semiring tropical --annotate reach=x", "reach is not a base relation; there are link"),
         (2, "--annotate link=cost", "needs --semiring"),
     ],
 )

@@ -11,9 +11,9 @@ from typer.testing import CliRunner, Result
 from whence import Update, load
 from whence.cli import app
 from whence.io.changes import Epoch
-from whence.pipeline.keeper import Keeper
-from whence.pipeline.parts.open import in_parts, open_state
-from whence.pipeline.store import Store
+from whence.pipeline.keeper import ResidentKeeper
+from whence.pipeline.parts.open import open_state
+from whence.pipeline.store import WholeStore
 
 PROGRAM = """\
 .decl link(x:symbol, y:symbol)
@@ -171,10 +171,10 @@ def test_responsibility_shares_add_up(ask) -> None:
 def test_a_state_in_parts_is_asked_as_any_other(ask, tmp_path: Path) -> None:
     """The state of one program in parts, its facts partly in the program and partly from updates, beside the program itself."""
     program = load(PROGRAM + ".input link\n.input down\n", name="net.dl")
-    running = Keeper(program, store=Store.open(tmp_path / "state", program))
+    running = ResidentKeeper(program, store=WholeStore.open(tmp_path / "state", program))
     running.apply([Epoch([Update("+", "link", ("d", "e")), Update("+", "down", ("y",))])])
     running.close()
-    in_parts(open_state(tmp_path / "state", program), 3, lambda *_: None).close()
+    open_state(tmp_path / "state", program).in_parts(3, lambda *_: None).close()
     with Path("net.dl").open("a", encoding="utf-8") as file:
         file.write('.input link\n.input down\nlink("d", "e"). down("y").\n')
     Path("link.facts").touch()
@@ -203,7 +203,7 @@ def test_a_state_in_parts_is_asked_as_any_other(ask, tmp_path: Path) -> None:
 def test_a_state_can_be_asked_while_its_run_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     program = load(".decl link(x:symbol, y:symbol) .input link\nr1: reach(x, y) :- link(x, y).\n.output reach")
-    running = Keeper(program, store=Store.open(tmp_path / "state", program))
+    running = ResidentKeeper(program, store=WholeStore.open(tmp_path / "state", program))
     running.apply([Epoch([Update("+", "link", ("a", "b"))])])
     found = CliRunner().invoke(app, ["why", "state", 'reach("a", "b")'])
     assert found.output.startswith('reach("a", "b")  by r1\n└─ link("a", "b")\n')

@@ -14,7 +14,7 @@ from tests.faults.workload import write_workload
 
 from whence import load_file
 from whence.pipeline import log
-from whence.pipeline.store import Store
+from whence.pipeline.store import WholeStore
 
 Whence = Callable[..., Result]
 
@@ -73,17 +73,17 @@ def test_verify_names_damaged_files(state: Path, whence: Whence) -> None:
 
 
 def test_compact_leaves_one_segment_and_the_same_views(state: Path, whence: Whence) -> None:
-    before = Store.read(state).view_at("reach", 30)
+    before = WholeStore.read(state).view_at("reach", 30)
     assert whence("state", "compact", "state", "--retain", "0").exit_code == 0
     found = json.loads(whence("state", "ls", "state", "--json").stdout)
     assert [each["epoch"] for each in found["snapshots"]] == [24, 30]
     assert found["log"]["segments"] == 1
-    assert Store.read(state).view_at("reach", 30) == before
+    assert WholeStore.read(state).view_at("reach", 30) == before
     assert whence("state", "verify", "state").exit_code == 0
 
 
 def test_a_state_in_use_is_not_touched(state: Path, whence: Whence) -> None:
-    store = Store.open(state, load_file(Path("program.dl")))
+    store = WholeStore.open(state, load_file(Path("program.dl")))
     for command in ("verify", "compact"):
         result = whence("state", command, "state")
         assert (result.exit_code, result.stderr.startswith("state is in use by process ")) == (1, True)

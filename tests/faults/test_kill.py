@@ -16,7 +16,7 @@ from whence import load_file, reference
 from whence.lang.types import Tuple
 from whence.pipeline.parts.open import read_state
 from whence.pipeline.parts.store import PartedStore
-from whence.pipeline.store import Store
+from whence.pipeline.store import WholeStore
 
 LONG = "WHENCE_LONG" in os.environ
 
@@ -32,7 +32,7 @@ def results(folder: Path) -> tuple[bytes, bytes, dict[str, set[Tuple]]]:
 def uninterrupted(folder: Path, *options: str) -> tuple[bytes, bytes, dict[str, set[Tuple]]]:
     assert run(folder, *options)[0] == 0
     found = results(folder)
-    base = Store.read(folder / "state").recover().base
+    base = WholeStore.read(folder / "state").recover().base
     expected = reference.evaluate(load_file(folder / "program.dl"), base.rows)
     assert found[2] == {name: expected[name] for name in found[2]}
     return found
@@ -113,7 +113,7 @@ def test_kills_of_a_run_on_spark(way: tuple[str, ...], epochs: int, kills: int, 
             write_workload(tmp_path / "killed", epochs, seed=6)
     assert run(tmp_path / "killed", *options, *way, on_spark=True)[0] == 0
     assert results(tmp_path / "killed") == expected
-    assert isinstance(read_state(tmp_path / "killed" / "state"), PartedStore if way else Store)
+    assert isinstance(read_state(tmp_path / "killed" / "state"), PartedStore if way else WholeStore)
 
 
 def _fresh(folder: Path) -> Path:

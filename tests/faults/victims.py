@@ -22,14 +22,15 @@ from whence.lang.program import Program
 from whence.pipeline import spool
 from whence.pipeline.epochs import EpochCutter
 from whence.pipeline.files import PARTIAL
-from whence.pipeline.keeper import Keeper
+from whence.pipeline.keeper import ResidentKeeper
 from whence.pipeline.lines import Lines
+from whence.pipeline.options import RunOptions
 from whence.pipeline.parts.keeper import PartedKeeper
-from whence.pipeline.parts.open import in_parts, open_state
+from whence.pipeline.parts.open import open_state
 from whence.pipeline.parts.worker import Done, Order
 from whence.pipeline.records import cut_epochs
 from whence.pipeline.sinks.json_lines import JsonLinesSink
-from whence.pipeline.store import Store
+from whence.pipeline.store import WholeStore
 
 _APART_AFTER = 4
 _PRELOADED = ["tests.faults.warm", "tests.faults.victims"]
@@ -74,15 +75,15 @@ def _run_in_parts(folder: str, kill_at: int | None, halve: bool, counted: Any) -
     program = load_file(Path("program.dl"))
     sink = JsonLinesSink("changes.jsonl", program)
     state = open_state(Path("state"), program)
-    if isinstance(state, Store):
-        whole = Keeper(program, store=state, sinks=[sink], snapshot_every=3, retain=2)
+    if isinstance(state, WholeStore):
+        whole = ResidentKeeper(program, RunOptions(sinks=[sink], snapshot_every=3, retain=2), store=state)
         for epoch in _epochs(program, whole.source):
             if whole.epoch == _APART_AFTER:
                 break
             whole.apply([epoch])
         whole.hand_over()
-    store = in_parts(state, 3, sink.write)
-    keeper = PartedKeeper(store, _in_turn, tasks=2, sinks=[sink], snapshot_every=3, retain=2)
+    store = state.in_parts(3, sink.write)
+    keeper = PartedKeeper(store, _in_turn, RunOptions(sinks=[sink], snapshot_every=3, retain=2), tasks=2)
     for epoch in _epochs(program, keeper.source):
         keeper.apply([epoch])
     keeper.close()

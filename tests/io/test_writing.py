@@ -120,7 +120,7 @@ def test_half_a_surrogate_pair_is_refused(write: Write) -> None:
         write({("\ud800",)}, "x: symbol")
     assert str(caught.value) == (
         "cannot write r.csv: '\\ud800' has no UTF-8 form\n"
-        "  hint: half of a surrogate pair is no character: look where it comes from"
+        "  hint: half of a surrogate pair is not a character: look where it comes from"
     )
 
 

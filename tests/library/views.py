@@ -324,7 +324,7 @@ VIEWS: dict[str, View] = {
         _program(
             "regions",
             LINK,
-            ".init v = Regions<number, link>\n.init sizes = RegionSizes<number, v.member>",
+            ".init v = Regions<number, link>\n.init sizes = RegionSizes<number, number, v.member>",
             "v.member, sizes.size, sizes.largest",
         ),
         _regions,
@@ -335,7 +335,7 @@ VIEWS: dict[str, View] = {
             "regions",
             _FIELD,
             ".init v = ActiveRegions<symbol, number, seed, near, triggered>\n"
-            ".init sizes = RegionSizes<symbol, v.active>",
+            ".init sizes = RegionSizes<symbol, number, v.active>",
             "v.active, sizes.size, sizes.largest",
         ),
         _active,

@@ -30,7 +30,7 @@ from whence.pipeline.frames import BadInput
 from whence.pipeline.sinks import CallbackSink
 from whence.pipeline.sinks.json_lines import JsonLinesSink
 from whence.pipeline.sinks.parquet import ParquetSink
-from whence.pipeline.store import Store
+from whence.pipeline.store import WholeStore
 from whence.spark import Maintenance, maintain
 
 REACH = load("""
@@ -142,7 +142,7 @@ def test_a_bad_row_is_set_aside_and_nothing_else_is(spark: SparkSession, tmp_pat
     letters = [json.loads(line) for line in (tmp_path / "state/dead_letters.jsonl").read_text().splitlines()]
     assert [(each["batch"], each["line"], each["reason"]) for each in letters] == [
         (0, 2, "link: op: '*' is neither '+' nor '-'"),
-        (0, 3, "link: src: null is no value"),
+        (0, 3, "link: src: null is not a value"),
     ]
     assert json.loads(letters[0]["record"]) == {"op": "*", "src": "a", "dst": "c", "time": None}
 
@@ -209,7 +209,7 @@ def test_state_and_checkpoint_belong_together(spark: SparkSession, tmp_path: Pat
     with pytest.raises(StateError, match="not the checkpoint that the state was made with"):
         maintain(REACH, tmp_path / "in", state=tmp_path / "state", once=True, spark=spark)
     # The refusal let go of the folder.
-    Store.open(tmp_path / "state", REACH).close()
+    WholeStore.open(tmp_path / "state", REACH).close()
 
 
 def test_inputs_that_do_not_fit_are_refused(spark: SparkSession, tmp_path: Path) -> None:
@@ -221,7 +221,9 @@ def test_inputs_that_do_not_fit_are_refused(spark: SparkSession, tmp_path: Path)
         maintain(REACH, {"link": twice}, state=tmp_path / "state")
     with pytest.raises(BadInput, match=r"link\(src, dst\) has a column target that link lacks"):
         maintain(REACH, {"link": frame.selectExpr("src", "target AS dst", "target")}, state=tmp_path / "state")
-    with pytest.raises(BadInput, match="reach is no base relation of the program; its base relations are link, node"):
+    with pytest.raises(
+        BadInput, match="reach is not a base relation of the program; its base relations are link, node"
+    ):
         maintain(REACH, {"reach": frame}, state=tmp_path / "state")
     with pytest.raises(BadInput, match="read from a column value; there are src, target"):
         maintain(REACH, frame, state=tmp_path / "state")
@@ -234,7 +236,7 @@ def test_stopping_keeps_what_was_applied(spark: SparkSession, tmp_path: Path) ->
     assert not maintenance.await_termination(0.1)
     maintenance.stop()
     assert not maintenance.query.isActive
-    assert Store.open(tmp_path / "state", REACH).recover().base.rows["link"] == {("a", "b")}
+    assert WholeStore.open(tmp_path / "state", REACH).recover().base.rows["link"] == {("a", "b")}
 
 
 def test_what_a_sink_raises_ends_the_query(spark: SparkSession, tmp_path: Path) -> None:

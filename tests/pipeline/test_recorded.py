@@ -14,9 +14,10 @@ from whence import Update, load, session
 from whence.cli import app
 from whence.io.changes import Epoch
 from whence.pipeline.files import StateError
-from whence.pipeline.keeper import Keeper
+from whence.pipeline.keeper import ResidentKeeper
+from whence.pipeline.options import RunOptions
 from whence.pipeline.sinks.json_lines import JsonLinesSink
-from whence.pipeline.store import Store
+from whence.pipeline.store import WholeStore
 from whence.pipeline.verify import verify
 from whence.plan.record import with_derivations
 from whence.provenance.recorded import recorded_derivations
@@ -40,9 +41,11 @@ def epochs(*updates: Update) -> list[Epoch]:
 def test_tables_are_kept_as_views_are(tmp_path: Path) -> None:
     program = with_derivations(load(TEXT), ["reach"])
     assert program.outputs == ("reach", "one.derivations", "more.derivations")
-    store = Store.open(tmp_path / "state", program)
+    store = WholeStore.open(tmp_path / "state", program)
     changes = tmp_path / "changes.jsonl"
-    keeper = Keeper(program, store=store, sinks=[JsonLinesSink(changes, program)], facts={"link": LINKS})
+    keeper = ResidentKeeper(
+        program, RunOptions(sinks=[JsonLinesSink(changes, program)]), store=store, facts={"link": LINKS}
+    )
     keeper.apply(epochs(Update("-", "link", ("c", "b")), Update("+", "link", ("a", "c"))))
     assert keeper.view("more.derivations") == {("a", "b", "c")}
     assert keeper.view_at("more.derivations", 0) == MORE
@@ -57,21 +60,21 @@ def test_tables_are_kept_as_views_are(tmp_path: Path) -> None:
     }
     assert told == {("-", *row) for row in MORE - {("a", "b", "c")}}
 
-    again = Keeper(program, store=Store.open(tmp_path / "state", program))
+    again = ResidentKeeper(program, store=WholeStore.open(tmp_path / "state", program))
     assert again.view("more.derivations") == {("a", "b", "c")}
     # What explains rows knows the rules as they are written.
     assert again.session.program == program.plain
     assert {each.head.tuple for each in recorded_derivations(again.session, "more")} == {("a", "c")}
     again.close()
-    found = Store.read(tmp_path / "state")
+    found = WholeStore.read(tmp_path / "state")
     assert list(verify(found, session.evaluate)) == []
 
 
 def test_a_state_goes_on_recording(tmp_path: Path) -> None:
     program = load(TEXT)
-    Keeper(program, store=Store.open(tmp_path, program)).close()
+    ResidentKeeper(program, store=WholeStore.open(tmp_path, program)).close()
     with pytest.raises(StateError, match="run that records the derivations of nothing"):
-        Store.open(tmp_path, with_derivations(program, ["reach"]))
+        WholeStore.open(tmp_path, with_derivations(program, ["reach"]))
 
 
 def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

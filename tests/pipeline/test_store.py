@@ -14,10 +14,11 @@ from whence import Changes, Program, Update, load, reference
 from whence.io.changes import Epoch
 from whence.lang.types import Tuple, Variant
 from whence.pipeline.files import Damaged, StateError, StateWarning
-from whence.pipeline.keeper import Keeper
+from whence.pipeline.keeper import ResidentKeeper
+from whence.pipeline.options import RunOptions
 from whence.pipeline.sinks import CallbackSink
 from whence.pipeline.sinks.json_lines import JsonLinesSink
-from whence.pipeline.store import Store
+from whence.pipeline.store import WholeStore
 
 WORK = load(PROGRAM)
 NUMBERS = load(".decl n(x: number) .input n .decl m(x: number) m(x + 1) :- n(x). .output m")
@@ -27,14 +28,15 @@ def numbers(*values: int, op: str = "+") -> Epoch:
     return Epoch([Update(op, "n", (value,)) for value in values])
 
 
-def keeper(folder: Path, program: Program = NUMBERS, **more: object) -> Keeper:
-    return Keeper(program, store=Store.open(folder, program), **more)  # type: ignore[arg-type]
+def keeper(folder: Path, program: Program = NUMBERS, **more: object) -> ResidentKeeper:
+    facts = more.pop("facts", None)
+    return ResidentKeeper(program, RunOptions(**more), store=WholeStore.open(folder, program), facts=facts)  # type: ignore[arg-type]
 
 
 def test_every_retained_epoch_is_remembered_and_windows_go_on(tmp_path: Path) -> None:
     """Random epochs with restarts in between: views, times and clock are those of a session that never stopped."""
     source = random.Random(4)
-    never_stopped = Keeper(WORK)
+    never_stopped = ResidentKeeper(WORK)
     current = keeper(tmp_path, WORK, snapshot_every=7, retain=20)
     remembered: list[dict[str, set[Tuple]]] = [{name: current.view(name) for name in current.outputs}]
     for number in range(1, 60):
@@ -57,7 +59,7 @@ def test_every_retained_epoch_is_remembered_and_windows_go_on(tmp_path: Path) ->
         assert current.session.windows.clock == never_stopped.session.windows.clock
         for name in ("link", "node"):
             assert current.session.windows.times(name) == never_stopped.session.windows.times(name)
-    store = Store.read(tmp_path)
+    store = WholeStore.read(tmp_path)
     assert 59 - 20 - 7 <= store.oldest_epoch <= 59 - 20
     for number in range(store.oldest_epoch, 60):
         assert {name: store.view_at(name, number) for name in store.outputs} == remembered[number]
@@ -73,7 +75,7 @@ def test_the_log_is_merged_and_old_snapshots_go(tmp_path: Path) -> None:
     current = keeper(tmp_path, snapshot_every=4, retain=6)
     for number in range(20):
         current.apply([numbers(number)])
-    store = Store.read(tmp_path)
+    store = WholeStore.read(tmp_path)
     assert [each.epoch for each in store.manifest.snapshots] == [12, 16, 20]
     assert [(each.first, each.last) for each in store.segments] == [(13, 16), (17, 20)]
     assert sorted(path.name for path in (tmp_path / "snapshots").iterdir()) == [
@@ -108,14 +110,14 @@ def test_values_of_every_kind_survive(tmp_path: Path) -> None:
     again.snapshot()
     again.close()
     assert keeper(tmp_path, program).view("v") == set(rows)
-    store = Store.read(tmp_path)
+    store = WholeStore.read(tmp_path)
     assert (store.view_at("v", 1), store.view_at("yes", 1)) == (set(rows), {()})
 
 
 def test_epochs_applied_together_are_durable_together(tmp_path: Path) -> None:
     current = keeper(tmp_path)
     current.apply([numbers(1), numbers(2), numbers(3)])
-    assert [(each.first, each.last) for each in Store.read(tmp_path).segments] == [(1, 3)]
+    assert [(each.first, each.last) for each in WholeStore.read(tmp_path).segments] == [(1, 3)]
 
 
 def test_a_sink_gets_again_what_it_may_have_missed_and_no_more(tmp_path: Path) -> None:
@@ -130,7 +132,7 @@ def test_a_sink_gets_again_what_it_may_have_missed_and_no_more(tmp_path: Path) -
     with pytest.raises(RuntimeError):
         keeper(tmp_path, sinks=[CallbackSink(note)], facts={"n": {(1,)}})
     fail_at = 2
-    current = Keeper(NUMBERS, store=_reopened(tmp_path), sinks=[CallbackSink(note)])
+    current = ResidentKeeper(NUMBERS, RunOptions(sinks=[CallbackSink(note)]), store=_reopened(tmp_path))
     current.apply([numbers(5)])
     with pytest.raises(RuntimeError):
         current.apply([numbers(6)])
@@ -143,10 +145,10 @@ def test_a_sink_gets_again_what_it_may_have_missed_and_no_more(tmp_path: Path) -
     assert seen == [(0, first), (0, first), (1, five), (2, six), (2, six)]
 
 
-def _reopened(folder: Path) -> Store:
+def _reopened(folder: Path) -> WholeStore:
     """As another process would, after this one has died."""
     (folder / "lock").unlink()
-    return Store.open(folder, NUMBERS)
+    return WholeStore.open(folder, NUMBERS)
 
 
 def test_json_lines_replace_an_epoch_that_comes_again(tmp_path: Path) -> None:
@@ -171,19 +173,19 @@ def test_json_lines_replace_an_epoch_that_comes_again(tmp_path: Path) -> None:
 
 
 def test_a_second_process_is_refused_with_the_first_ones_number(tmp_path: Path) -> None:
-    first = Store.open(tmp_path, NUMBERS)
+    first = WholeStore.open(tmp_path, NUMBERS)
     with pytest.raises(StateError, match=rf"is in use by process {os.getpid()} on "):
-        Store.open(tmp_path, NUMBERS)
+        WholeStore.open(tmp_path, NUMBERS)
     first.close()
-    Store.open(tmp_path, NUMBERS).close()
+    WholeStore.open(tmp_path, NUMBERS).close()
 
 
 def test_another_program_is_refused(tmp_path: Path) -> None:
     keeper(tmp_path).close()
     with pytest.raises(StateError, match="holds the state of another program"):
-        Store.open(tmp_path, load(".decl n(x: number) .input n .output n"))
+        WholeStore.open(tmp_path, load(".decl n(x: number) .input n .output n"))
     with pytest.raises(StateError, match="is not a state folder"):
-        Store.read(tmp_path / "log")
+        WholeStore.read(tmp_path / "log")
 
 
 # -- damage -----------------------------------------------------------------------------------------------------------
@@ -196,7 +198,7 @@ def state(tmp_path: Path) -> Path:
     for number in range(15):
         current.apply([numbers(number)])
     current.close()
-    assert [each.epoch for each in Store.read(tmp_path).manifest.snapshots] == [8, 12]
+    assert [each.epoch for each in WholeStore.read(tmp_path).manifest.snapshots] == [8, 12]
     return tmp_path
 
 
@@ -264,7 +266,7 @@ def test_without_any_manifest_epochs_are_not_given_up(state: Path) -> None:
     for path in state.glob("manifest*"):
         path.unlink()
     with pytest.raises(Damaged, match="the file is missing, though there are epochs"):
-        Store.open(state, NUMBERS)
+        WholeStore.open(state, NUMBERS)
 
 
 def test_a_format_of_the_future_is_refused(state: Path) -> None:
@@ -276,7 +278,7 @@ def test_a_format_of_the_future_is_refused(state: Path) -> None:
     body = manifest._canonical(content)
     (state / "manifest.json").write_text(json.dumps({**content, "checksum": manifest.checksum(body)}))
     with pytest.raises(StateError, match="has format 2; this version reads format 1"):
-        Store.open(state, NUMBERS)
+        WholeStore.open(state, NUMBERS)
 
 
 def test_looking_at_a_state_leaves_what_its_run_is_writing(tmp_path: Path) -> None:
@@ -284,7 +286,7 @@ def test_looking_at_a_state_leaves_what_its_run_is_writing(tmp_path: Path) -> No
     running.apply([numbers(1)])
     unnamed = tmp_path / "snapshots" / "000000000007"
     unnamed.mkdir()
-    assert Store.read(tmp_path).recover().base.rows == {"n": {(1,)}}
+    assert WholeStore.read(tmp_path).recover().base.rows == {"n": {(1,)}}
     assert unnamed.is_dir()
     running.close()
     keeper(tmp_path)

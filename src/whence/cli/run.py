@@ -12,7 +12,7 @@ from enum import StrEnum
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Event
-from typing import TYPE_CHECKING, Annotated, BinaryIO, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Annotated, BinaryIO, NoReturn
 
 import typer
 
@@ -32,28 +32,24 @@ from whence.lang.program import Program, Transfer, output_names
 from whence.lang.transfers import read_options
 from whence.lang.types import Tuple
 from whence.limits import Limits
-from whence.pipeline.files import StateError
+from whence.pipeline.folder import Store
 from whence.pipeline.keeper import Keeper
+from whence.pipeline.options import RESIDENT_LIMIT, RETAIN, SNAPSHOT_EVERY, RunOptions
 from whence.pipeline.parts.keeping import Keeping
-from whence.pipeline.parts.open import RESIDENT_LIMIT, open_state
-from whence.pipeline.parts.store import PartedStore
+from whence.pipeline.parts.open import open_state
 from whence.pipeline.records import Bury
 from whence.pipeline.report import EpochReport
 from whence.pipeline.sinks import Sink
 from whence.pipeline.sinks.json_lines import JsonLines, JsonLinesSink
 from whence.pipeline.sources.named import NamedSource
-from whence.pipeline.store import RETAIN, SNAPSHOT_EVERY, Store
 from whence.plan import UnsuitableStrategy
 from whence.plan.record import with_derivations
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from whence.pipeline.parts.keeper import PartedKeeper
-
 STDOUT = Path("-")
 Facts = Mapping[str, Iterable[Tuple]]
-K = TypeVar("K", "Keeper", "Keeper | PartedKeeper")
 _FACTS_HELP = "Start from the files of .input that are here; without it, inputs start empty."
 
 
@@ -180,7 +176,7 @@ def run(
             is_resumed = store is not None and not store.is_new
             given = None
             if facts is not None and not is_resumed:
-                given = read_inputs(_with_present_inputs(loaded, facts), facts, progress)
+                given = read_inputs(with_present_inputs(loaded, facts), facts, progress)
             progress.text = "evaluating the initial state"
             totals = Totals()
 
@@ -188,8 +184,7 @@ def run(
                 totals.add(report)
                 progress.text = str(report)
 
-            keeping = Keeping(
-                loaded,
+            options = RunOptions(
                 wanted=output_names(loaded),
                 sinks=[sink],
                 strategy=strategy,
@@ -201,10 +196,11 @@ def run(
                 on_epoch=tell,
                 on_choice=None if silent else lambda choice: show(err, str(choice)),
             )
+            keeping = Keeping(loaded, options)
             letters = records.DeadLetterFile(letters_path, resume=is_resumed, repeats=not updates.comes_once)
             bury = _refusing(updates) if strict else _burying(updates, letters, durable=state is not None)
             take = _Taking(loaded, keeping, updates, epoch_size, bury, totals, follow, interrupt.is_set)
-            keeper: Keeper | PartedKeeper
+            keeper: Keeper
             try:
                 if no_spark:
                     keeper = take.in_process(store, given)
@@ -234,10 +230,7 @@ class _Taking:
     follow: bool
     stopped: Callable[[], bool]
 
-    def in_process(self, store: Store | PartedStore | None, facts: Facts | None) -> Keeper:
-        if isinstance(store, PartedStore):
-            problem = f"{store.folder} is in {store.parts} parts, which need Spark"
-            raise StateError([problem], hints=["leave out --no-spark"])
+    def in_process(self, store: Store | None, facts: Facts | None) -> Keeper:
         keeper = self._started(store, lambda: self.keeping.resident(store, facts))
         source = self.updates.opened(
             self.program, self.bury, size=self.epoch_size, follow=self.follow, stopped=self.stopped
@@ -249,9 +242,7 @@ class _Taking:
         keeper.close()
         return keeper
 
-    def on_spark(
-        self, store: Store | PartedStore | None, facts: Facts | None, master: str | None
-    ) -> Keeper | PartedKeeper:
+    def on_spark(self, store: Store | None, facts: Facts | None, master: str | None) -> Keeper:
         # Nobody who runs in this process waits for it.
         from whence.backends.spark.session import running_spark  # noqa: PLC0415
         from whence.pipeline.spooled import SpooledRun  # noqa: PLC0415
@@ -272,7 +263,7 @@ class _Taking:
             lines = self.updates.lines(run.begin(), follow=self.follow, stopped=self.stopped)
             return run.run(lines, spark())
 
-    def _started(self, store: Store | PartedStore | None, start: Callable[[], K]) -> K:
+    def _started(self, store: Store | None, start: Callable[[], Keeper]) -> Keeper:
         is_resumed = store is not None and not store.is_new
         started = time.perf_counter()
         keeper = start()
@@ -307,7 +298,7 @@ class _Stream(JsonLines):
 
 
 @contextmanager
-def _opened(state: Path | None, program: Program) -> Iterator[Store | PartedStore | None]:
+def _opened(state: Path | None, program: Program) -> Iterator[Store | None]:
     store = None if state is None else open_state(state, program)
     try:
         yield store
@@ -379,7 +370,7 @@ def _refuse_clashes(program: Path, updates: NamedSource, written: Mapping[str, P
                 raise typer.BadParameter(f"{path} is the file of {other}", param_hint=option)
 
 
-def _with_present_inputs(program: Program, folder: Path) -> Program:
+def with_present_inputs(program: Program, folder: Path) -> Program:
     def is_present(transfer: Transfer) -> bool:
         name = read_options(transfer, program.relations[transfer.relation], lambda *_: None).filename
         return name is not None and (folder / name).exists()
@@ -389,7 +380,7 @@ def _with_present_inputs(program: Program, folder: Path) -> Program:
 
 @contextmanager
 def _quiet_end() -> Iterator[None]:
-    """A reader that wants no more changes is no error."""
+    """A reader that wants no more changes is not an error."""
     try:
         yield
     except BrokenPipeError:

@@ -6,7 +6,6 @@ from collections import Counter, deque
 from dataclasses import dataclass, field
 from math import ceil
 from statistics import median
-from typing import TYPE_CHECKING
 
 from rich.table import Table
 
@@ -14,9 +13,6 @@ from whence.io.updates import DeadLetterFile
 from whence.pipeline.keeper import Keeper
 from whence.pipeline.report import EpochReport
 from whence.session import SessionStats
-
-if TYPE_CHECKING:
-    from whence.pipeline.parts.keeper import PartedKeeper
 
 _REMEMBERED = 100_000  # times of epochs: a run of months must not grow
 
@@ -50,7 +46,7 @@ class Totals:
         return {"total": self.total, "median": median(times), "p99": p99, "max": self.slowest}
 
 
-def as_json(totals: Totals, keeper: Keeper | PartedKeeper, letters: DeadLetterFile) -> dict[str, object]:
+def as_json(totals: Totals, keeper: Keeper, letters: DeadLetterFile) -> dict[str, object]:
     return {
         "epochs": keeper.epoch,
         "updates": totals.counts["updates"],
@@ -63,7 +59,7 @@ def as_json(totals: Totals, keeper: Keeper | PartedKeeper, letters: DeadLetterFi
     }
 
 
-def as_table(totals: Totals, keeper: Keeper | PartedKeeper, letters: DeadLetterFile) -> Table:
+def as_table(totals: Totals, keeper: Keeper, letters: DeadLetterFile) -> Table:
     table = Table(show_header=False)
     table.add_row("epochs", f"{keeper.epoch:,}")
     table.add_row("updates", f"{totals.counts['updates']:,}")

@@ -16,9 +16,8 @@ from whence.cli.programs import FunctionsOption
 from whence.cli.progress import Progress
 from whence.cli.terminal import err, out, show
 from whence.pipeline.lock import locked_for_reading
+from whence.pipeline.options import RETAIN
 from whence.pipeline.parts.open import open_state, read_state
-from whence.pipeline.parts.store import PartedStore
-from whence.pipeline.store import RETAIN
 from whence.pipeline.verify import verify as problems_of
 
 state = typer.Typer(help="Look at the state that a run keeps in a folder, check it, compact it.", no_args_is_help=True)
@@ -57,7 +56,7 @@ def list_state(
     table = Table(show_header=False)
     table.add_row("program", store.manifest.name)
     table.add_row("epochs", f"{store.oldest_epoch} to {store.last_epoch}")
-    if isinstance(store, PartedStore):
+    if store.parts is not None:
         by = (f"{name}.{store.program.relations[name].fields[at].name}" for name, at in store.manifest.columns.items())
         table.add_row("parts", f"{store.parts}, by {', '.join(by)}")
     for each in store.manifest.snapshots:

@@ -70,7 +70,7 @@ def encode(text: str, name: str) -> bytes:
     except UnicodeEncodeError as error:
         problem = f"cannot write {name}: {text[error.start : error.end]!r} has no UTF-8 form"
         raise FactError(
-            [problem], hints=["half of a surrogate pair is no character: look where it comes from"]
+            [problem], hints=["half of a surrogate pair is not a character: look where it comes from"]
         ) from None
 
 

@@ -7,7 +7,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from whence.io.changes import Changes
 from whence.io.updates import reported_writing
 from whence.lang.program import Program, output_names
 from whence.lang.types import Tuple
@@ -18,7 +20,14 @@ from whence.pipeline.log import Segment
 from whence.pipeline.manifest import Manifest, read_manifest, write_manifest
 from whence.pipeline.snapshots import Snapshot
 
+if TYPE_CHECKING:
+    from whence.pipeline.parts.store import PartedStore
+    from whence.pipeline.store import WholeStore
+
 _ATTEMPTS = 5
+
+# Takes the changes of an epoch to where they go.
+Deliver = Callable[[int, Changes], None]
 
 
 @dataclass(frozen=True)
@@ -30,7 +39,7 @@ class Piece:
     views: Mapping[str, Callable[[], set[Tuple]]]
 
 
-class StateFolder(ABC):
+class Store(ABC):
     """With a lock nobody else uses the folder; without one it is only looked at, and may be in use."""
 
     def __init__(self, folder: Path, program: Program, manifest: Manifest, lock: StateLock | None) -> None:
@@ -71,6 +80,26 @@ class StateFolder(ABC):
     def oldest_epoch(self) -> int:
         """The first that `view_at` knows."""
         return self.manifest.snapshots[0].epoch
+
+    @property
+    @abstractmethod
+    def parts(self) -> int | None:
+        """How many parts it is in; None if it is in one piece."""
+
+    @abstractmethod
+    def whole(self) -> WholeStore:
+        """Itself, in one piece. Raises StateError if it is in parts."""
+
+    @abstractmethod
+    def in_parts(self, parts: int, deliver: Deliver) -> PartedStore:
+        """The state in parts, made from the one that there is.
+
+        What sinks may lack of it is delivered first. What it was before the last epoch is forgotten.
+        """
+
+    @abstractmethod
+    def rows(self) -> int:
+        """How many there are in base relations and views, as of the newest snapshot."""
 
     @abstractmethod
     def sizes(self) -> Mapping[str, int]:

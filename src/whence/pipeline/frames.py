@@ -55,7 +55,7 @@ class Inputs:
         for name in names:
             if name not in base:
                 known = ", ".join(base)
-                raise BadInput(f"{name} is no base relation of the program; its base relations are {known}")
+                raise BadInput(f"{name} is not a base relation of the program; its base relations are {known}")
         return cls(tuple(program.relations[name] for name in names), program.types)
 
     def union(self, frames: Mapping[str, DataFrame]) -> DataFrame:
@@ -173,9 +173,9 @@ def _plain(column: pa.ChunkedArray, kind: Kind) -> list[Any]:
 def _as_json(value: Any, field: Field) -> Any:
     """What Arrow gives for a cell, as JSON would have it."""
     if value is None and field.kind in _ACCEPTED:
-        raise ValueError(f"{field.name}: null is no value")
+        raise ValueError(f"{field.name}: null is not a value")
     if isinstance(value, float) and isnan(value):
-        raise ValueError(f"{field.name}: nan is no value")
+        raise ValueError(f"{field.name}: nan is not a value")
     if field.kind == UNSIGNED and not isinstance(value, bool | str):
         return int(value)
     return value

@@ -4,64 +4,97 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from threading import RLock
+from typing import Protocol
 
 import pyarrow as pa
 
 from whence.io.changes import Changes, Epoch, Position
 from whence.lang.program import Program, output_names
 from whence.lang.types import Tuple
-from whence.limits import Limits
 from whence.pipeline.base import Base
 from whence.pipeline.files import StateError
+from whence.pipeline.folder import Store
 from whence.pipeline.log import Entry
 from whence.pipeline.metrics import MetricsFile
+from whence.pipeline.options import RunOptions
 from whence.pipeline.publish import Publisher
 from whence.pipeline.report import EpochReport
-from whence.pipeline.sinks import Sink
 from whence.pipeline.snapshots import as_table
-from whence.pipeline.store import RETAIN, SNAPSHOT_EVERY, Store
+from whence.pipeline.store import WholeStore
 from whence.plan.record import RecordedProgram
 from whence.session import Session, SessionStats
 from whence.view import View
 
 
-class Keeper:
-    """Applies epochs in order. An epoch is evaluated, made durable, and handed to the sinks, before the next segment is.
+class Keeper(Protocol):
+    """Keeps the views of a program current: applies epochs in order, makes them durable, and hands their changes to the sinks."""
 
-    `wanted` names the relations that can be looked at, the outputs among them; by default all of them can. A program that
-    records derivations is explained by the rules it was made from.
+    program: Program
+    outputs: tuple[str, ...]
+    epoch: int
+    source: Position
+    sizes: Counter[str]
 
-    Without a store nothing is durable. With one, a keeper goes on where the one before stopped, however it stopped; `facts`
-    are only for the first.
+    @property
+    def session(self) -> Session:
+        """Raises StateError if the state is in parts: no session has all of it."""
+        ...
+
+    def apply(self, epochs: Iterable[Epoch]) -> list[EpochReport]:
+        """Applies epochs and makes them durable together. What an epoch raises is raised once those before it are safe."""
+        ...
+
+    def view(self, name: str) -> set[Tuple]:
+        """The tuples of a relation after the last epoch."""
+        ...
+
+    def view_at(self, name: str, epoch: int) -> set[Tuple]:
+        """The tuples of an output relation after an epoch that is still retained. Raises StateError."""
+        ...
+
+    def snapshot(self) -> None: ...
+
+    def stats(self) -> SessionStats: ...
+
+    def outgrown(self, limit: int) -> Store | None:
+        """The store, if it holds the last epoch as a snapshot that has more rows than one process is to keep."""
+        ...
+
+    def hand_over(self) -> None:
+        """Another keeper goes on from the state on disk."""
+        ...
+
+    def close(self, *, delivered: bool = True) -> None:
+        """After the last epoch. Sinks that have all of it need not be given the end of it again; all of them are closed."""
+        ...
+
+
+class ResidentKeeper:
+    """In the memory of this process. An epoch is evaluated, made durable, and handed to the sinks, before the next segment is.
+
+    A program that records derivations is explained by the rules it was made from. Without a store nothing is durable. With one, a
+    keeper goes on where the one before stopped, however it stopped; `facts` are only for the first.
     """
 
     def __init__(
         self,
         program: Program,
+        options: RunOptions = RunOptions(),  # noqa: B008 - immutable
         *,
-        wanted: Iterable[str] | None = None,
-        store: Store | None = None,
-        sinks: Sequence[Sink] = (),
+        store: WholeStore | None = None,
         facts: Mapping[str, Iterable[Tuple]] | None = None,
-        strategy: str = "support",
-        limits: Limits = Limits(),  # noqa: B008 - immutable
-        snapshot_every: int = SNAPSHOT_EVERY,
-        retain: int = RETAIN,
-        on_epoch: Callable[[EpochReport], object] | None = None,
     ) -> None:
         self.program = program
         self.outputs = output_names(program)
         rules, record = (program.plain, program.record) if isinstance(program, RecordedProgram) else (program, ())
-        shown = None if wanted is None else rules.relations.keys() & wanted
+        shown = None if options.wanted is None else rules.relations.keys() & options.wanted
+        strategy, limits = options.strategy, options.limits
         self.lock = RLock()
         self.store = store
-        self._sinks = sinks
-        self._snapshot_every = snapshot_every
-        self._retain = retain
-        self._on_epoch = on_epoch
+        self._options = options
         self.epoch = 0
         self.source: Position = {}
         if store is None or store.is_new:
@@ -90,7 +123,6 @@ class Keeper:
         self._publisher = None if store is None else Publisher(store.folder, self._published)
 
     def apply(self, epochs: Iterable[Epoch]) -> list[EpochReport]:
-        """Applies epochs and makes them durable together. What an epoch raises is raised once those before it are safe."""
         with self.lock:
             entries: list[Entry] = []
             reports: list[EpochReport] = []
@@ -116,7 +148,7 @@ class Keeper:
     def snapshot(self) -> None:
         with self.lock:
             if self.store is not None and not self.has_snapshot:
-                self.store.snapshot(self.epoch, self.source, Base.of(self.session), self._views(), self._retain)
+                self.store.snapshot(self.epoch, self.source, Base.of(self.session), self._views(), self._options.retain)
 
     @property
     def has_snapshot(self) -> bool:
@@ -127,17 +159,19 @@ class Keeper:
         return self.session.stats()
 
     def close(self, *, delivered: bool = True) -> None:
-        """After the last epoch. Sinks that have all of it need not be given the end of it again; all of them are closed."""
         with ExitStack() as last:
-            for sink in self._sinks:
+            for sink in self._options.sinks:
                 last.callback(sink.close)
             if self._publisher is not None:
                 self._publisher.close()
             if self.store is not None:
                 self.store.close(self.epoch if delivered else None)
 
+    def outgrown(self, limit: int) -> Store | None:
+        return self.store if self.store is not None and self.has_snapshot and self.store.rows() > limit else None
+
     def hand_over(self) -> None:
-        """Another keeper goes on from the state on disk. The session is let go, whoever still has this one."""
+        """The session is let go, whoever still has this one."""
         if self._publisher is not None:
             self._publisher.close()
         del self.session
@@ -176,13 +210,16 @@ class Keeper:
         self.epoch, self.source = entries[-1].epoch, entries[-1].source
         for entry, report in zip(entries, reports, strict=True):
             self._deliver(entry.epoch, entry.changes)
-            if self._on_epoch is not None:
-                self._on_epoch(report)
+            if self._options.on_epoch is not None:
+                self._options.on_epoch(report)
         if self._metrics is not None:
             self._metrics.add(reports)
         if self._publisher is not None:
             self._publisher.notify()
-        if self.store is not None and self.epoch >= self.store.manifest.snapshots[-1].epoch + self._snapshot_every:
+        if (
+            self.store is not None
+            and self.epoch >= self.store.manifest.snapshots[-1].epoch + self._options.snapshot_every
+        ):
             self.snapshot()
 
     def _shown(self, changes: Changes) -> Changes:
@@ -192,5 +229,5 @@ class Keeper:
         return Changes(inserted, deleted, changes.ignored)
 
     def _deliver(self, epoch: int, changes: Changes) -> None:
-        for sink in self._sinks:
+        for sink in self._options.sinks:
             sink.write(epoch, changes)

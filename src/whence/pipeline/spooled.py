@@ -27,8 +27,6 @@ from whence.pipeline.streaming import Maintenance, query_id, read_folder
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from whence.pipeline.parts.keeper import PartedKeeper
-
 _CHECKED = 0.5
 
 
@@ -80,7 +78,7 @@ class SpooledRun:
     """Takes lines through Spark. `folder` holds the spool and Spark's checkpoint."""
 
     keeping: Keeping
-    keeper: Keeper | PartedKeeper
+    keeper: Keeper
     folder: Path
     schema: Schema
     size: int | None
@@ -96,7 +94,7 @@ class SpooledRun:
                 shutil.rmtree(path, ignore_errors=True)
         return Spool(self.folder / "spool").end() or self.keeper.source
 
-    def run(self, lines: Lines, spark: SparkSession) -> Keeper | PartedKeeper:
+    def run(self, lines: Lines, spark: SparkSession) -> Keeper:
         """Until the lines end. Gives the keeper that came to the end. Raises what an epoch raises."""
         spool = Spool(self.folder / "spool")
         batches = SpoolBatches(spool, self.schema, self.size, self.bury)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from whence.io.changes import Changes, Position
 from whence.lang.load import Functions
@@ -21,13 +22,13 @@ from whence.lang.types import Tuple
 from whence.pipeline import log, snapshots
 from whence.pipeline.base import Base
 from whence.pipeline.files import Damaged, StateError, StateWarning
-from whence.pipeline.folder import Piece, StateFolder, lock_folder, look_into
+from whence.pipeline.folder import Deliver, Piece, Store, lock_folder, look_into
 from whence.pipeline.log import Entry, Segment
 from whence.pipeline.manifest import Manifest
 from whence.pipeline.snapshots import Rows, Snapshot
 
-SNAPSHOT_EVERY = 500
-RETAIN = 1000
+if TYPE_CHECKING:
+    from whence.pipeline.parts.store import PartedStore
 
 
 @dataclass(frozen=True)
@@ -40,11 +41,11 @@ class Recovered:
     undelivered: Sequence[tuple[int, Changes]]
 
 
-class Store(StateFolder):
+class WholeStore(Store):
     """A state in one piece. `open` makes or continues one, alone; `read` looks at one that may be in use."""
 
     @classmethod
-    def open(cls, folder: Path, program: Program) -> Store:
+    def open(cls, folder: Path, program: Program) -> WholeStore:
         """Raises StateError if the folder is in use, is another program's, is in parts, or is damaged beyond repair."""
         manifest, lock = lock_folder(folder, program)
         if manifest.parts is not None:
@@ -52,9 +53,21 @@ class Store(StateFolder):
         return cls(folder, program, _in_one_piece(folder, manifest), lock)
 
     @classmethod
-    def read(cls, folder: Path, functions: Functions | None = None) -> Store:
+    def read(cls, folder: Path, functions: Functions | None = None) -> WholeStore:
         manifest = _in_one_piece(folder, look_into(folder))
         return cls(folder, manifest.program(functions), manifest, None)
+
+    @property
+    def parts(self) -> None:
+        return None
+
+    def whole(self) -> WholeStore:
+        return self
+
+    def in_parts(self, parts: int, deliver: Deliver) -> PartedStore:
+        from whence.pipeline.parts.take_apart import take_apart  # noqa: PLC0415 - it makes the one of the other
+
+        return take_apart(self, parts, deliver)
 
     @property
     def segments(self) -> list[Segment]:
@@ -106,7 +119,6 @@ class Store(StateFolder):
         return {name: len(self.view_at(name, self.last_epoch)) for name in self.outputs}
 
     def rows(self) -> int:
-        """How many there are in base relations and views, as of the newest snapshot."""
         newest = self.manifest.snapshots[-1]
         views = (snapshots.count_view(self._snapshots, newest, name) for name in self.outputs)
         return newest.tuples + sum(views)

@@ -10,22 +10,20 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 from whence.io.updates import DeadLetterFile, Schema
 from whence.lang.program import Program
 from whence.lang.types import Tuple
-from whence.limits import Limits
 from whence.pipeline.batches import Batches, RecordBatches, RelationBatches, is_done
 from whence.pipeline.failures import reported_failures
 from whence.pipeline.files import StateError, write_file
 from whence.pipeline.frames import BadInput, Inputs
 from whence.pipeline.keeper import Keeper
+from whence.pipeline.options import Asked, RunOptions
 from whence.pipeline.parts.keeping import Keeping
-from whence.pipeline.parts.open import RESIDENT_LIMIT, Choice, open_state
+from whence.pipeline.parts.open import open_state
 from whence.pipeline.report import EpochReport
-from whence.pipeline.sinks import Sink
-from whence.pipeline.store import RETAIN, SNAPSHOT_EVERY
 from whence.plan.record import with_derivations
 from whence.session import Session
 
@@ -35,8 +33,6 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.listener import StreamingQueryListener
     from pyspark.sql.streaming.query import StreamingQuery
 
-    from whence.pipeline.parts.keeper import PartedKeeper
-
 _POLL = 0.1
 
 
@@ -45,21 +41,13 @@ def maintain(
     inputs: Mapping[str, DataFrame] | DataFrame | str | Path,
     *,
     state: str | Path,
-    sinks: Sequence[Sink] = (),
     facts: Mapping[str, Iterable[Tuple]] | None = None,
     trigger: str | None = None,
     once: bool = False,
     spark: SparkSession | None = None,
-    on_epoch: Callable[[EpochReport], object] | None = None,
     listeners: Sequence[StreamingQueryListener] = (),
-    snapshot_every: int = SNAPSHOT_EVERY,
-    retain: int = RETAIN,
-    strategy: str = "support",
     record: Iterable[str] = (),
-    limits: Limits = Limits(),  # noqa: B008 - immutable
-    partitions: int | None = None,
-    resident_limit: int = RESIDENT_LIMIT,
-    on_choice: Callable[[Choice], object] | None = None,
+    **asked: Unpack[Asked],
 ) -> Maintenance:
     """Starts a streaming query that keeps the views of a program current, with their state in the folder `state`.
 
@@ -71,6 +59,9 @@ def maintain(
     "10 seconds"; `once` stops after what is there. Records that cannot be applied go to `dead_letters.jsonl` in the state.
     `facts` are there from the start of a new state. The derivations of the relations in `record` become outputs, a table for
     each rule; sinks that are to have them are made with `with_derivations(program, record)`.
+
+    `sinks` take the changes, and are closed when the query has ended; `on_epoch` is told what each epoch did. `strategy` and
+    `limits` are those of `Session`. A snapshot is made after `snapshot_every` epochs; the views of the last `retain` are kept.
 
     The state is in the driver's memory while its base relations and views have no more than `resident_limit` rows. A larger
     one, or any if `partitions` says how many, is in parts in the memory of Spark's workers, if the program can be taken apart
@@ -84,18 +75,7 @@ def maintain(
         program = with_derivations(program, record)
     folder = Path(state).resolve()  # Java's current folder may be another
     opened = open_state(folder, program)
-    keeping = Keeping(
-        program,
-        sinks=sinks,
-        strategy=strategy,
-        limits=limits,
-        snapshot_every=snapshot_every,
-        retain=retain,
-        partitions=partitions,
-        resident_limit=resident_limit,
-        on_epoch=on_epoch,
-        on_choice=on_choice,
-    )
+    keeping = Keeping(program, RunOptions(**asked))
     with ExitStack() as undo:
         undo.callback(opened.close)
         letters = DeadLetterFile(folder / "dead_letters.jsonl", resume=True)
@@ -149,7 +129,7 @@ class Maintenance:
     def __init__(
         self,
         keeping: Keeping,
-        keeper: Keeper | PartedKeeper,
+        keeper: Keeper,
         frame: DataFrame,
         batches: Batches,
         checkpoint: Path,
@@ -183,8 +163,6 @@ class Maintenance:
     @property
     def session(self) -> Session:
         """Raises StateError if the state is in parts: no session has all of it."""
-        if not isinstance(self.keeper, Keeper):
-            raise StateError(["the state is in parts: there is no session with all of it"])
         return self.keeper.session
 
     def view(self, name: str) -> set[Tuple]:

@@ -11,7 +11,7 @@ from whence.io.order import sort_rows
 from whence.lang.program import Program
 from whence.lang.types import Tuple
 from whence.pipeline.files import StateError
-from whence.pipeline.folder import StateFolder
+from whence.pipeline.folder import Store
 from whence.pipeline.manifest import read_manifest
 from whence.pipeline.publish import CURRENT, check_published
 from whence.pipeline.snapshots import file_name, from_table
@@ -21,7 +21,7 @@ _SHOWN = 3
 Evaluate = Callable[[Program, Mapping[str, set[Tuple]]], Mapping[str, set[Tuple]]]
 
 
-def verify(store: StateFolder, evaluate: Evaluate) -> Iterator[str]:
+def verify(store: Store, evaluate: Evaluate) -> Iterator[str]:
     """What is wrong, one sentence each: damaged files, changes that do not add up, views that are not the evaluator's."""
     found = read_manifest(store.folder)
     damaged = [*(() if found is None else found[1]), *store.damages()]
@@ -43,7 +43,7 @@ def verify(store: StateFolder, evaluate: Evaluate) -> Iterator[str]:
         yield from error.problems
 
 
-def _published(store: StateFolder) -> Iterator[str]:
+def _published(store: Store) -> Iterator[str]:
     """What is wrong with the tables for others, as far as there are any."""
     current = store.folder / CURRENT
     if not current.is_symlink():
@@ -64,7 +64,7 @@ def _published(store: StateFolder) -> Iterator[str]:
             yield f"{current}: {problem}"
 
 
-def _differences(store: StateFolder, name: str, epoch: int, found: set[Tuple], expected: set[Tuple]) -> Iterator[str]:
+def _differences(store: Store, name: str, epoch: int, found: set[Tuple], expected: set[Tuple]) -> Iterator[str]:
     relation = store.program.relations[name]
     kinds = [each.kind for each in relation.fields]
     for rows, what in ((expected - found, "lacks"), (found - expected, "holds without reason")):

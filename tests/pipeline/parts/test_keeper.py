@@ -20,15 +20,17 @@ from whence.lang.program import Program
 from whence.lang.types import Tuple
 from whence.limits import Limits, RunawayError
 from whence.pipeline.files import StateError, StateWarning
-from whence.pipeline.keeper import Keeper
+from whence.pipeline.folder import Store
+from whence.pipeline.keeper import ResidentKeeper
 from whence.pipeline.log import Entry
+from whence.pipeline.options import RunOptions
 from whence.pipeline.parts import worker
 from whence.pipeline.parts.keeper import PartedKeeper
-from whence.pipeline.parts.open import Choice, choose, in_parts, open_state, read_state
+from whence.pipeline.parts.open import Division, choose, open_state, read_state
 from whence.pipeline.parts.store import PartedStore
 from whence.pipeline.parts.worker import Done, Order
 from whence.pipeline.sinks import CallbackSink
-from whence.pipeline.store import Store
+from whence.pipeline.store import WholeStore
 from whence.pipeline.verify import verify
 from whence.plan.record import with_derivations
 from whence.reference import EvaluationWarning
@@ -54,8 +56,9 @@ def keep(
 ) -> PartedKeeper:
     told = options.pop("told", None)
     sinks = [told.sink] if isinstance(told, Told) else []
-    store = in_parts(open_state(folder, program), parts, lambda *_: None)
-    return PartedKeeper(store, run, tasks=2, sinks=sinks, **options)  # type: ignore[arg-type]
+    facts, nap = options.pop("facts", None), options.pop("nap", None)
+    store = open_state(folder, program).in_parts(parts, lambda *_: None)
+    return PartedKeeper(store, run, RunOptions(sinks=sinks, **options), tasks=2, facts=facts, nap=nap)  # type: ignore[arg-type]
 
 
 def random_epochs(count: int, seed: int) -> Iterator[Epoch]:
@@ -347,7 +350,7 @@ def test_verify_finds_parts_that_do_not_go_together(tmp_path: Path) -> None:
 def test_recorded_derivations_are_in_parts_too(tmp_path: Path) -> None:
     program = with_derivations(EVERYTHING, ["reach"])
     keeper = keep(tmp_path / "parts", program)
-    whole = Keeper(program, store=Store.open(tmp_path / "whole", program))
+    whole = ResidentKeeper(program, store=WholeStore.open(tmp_path / "whole", program))
     for epoch in random_epochs(6, 9):
         keeper.apply([epoch])
         whole.apply([epoch])
@@ -362,14 +365,14 @@ def test_recorded_derivations_are_in_parts_too(tmp_path: Path) -> None:
 def test_a_state_in_one_piece_goes_on_in_parts(tmp_path: Path) -> None:
     session = Session(EVERYTHING)
     told = Told()
-    store = Store.open(tmp_path, EVERYTHING)
-    keeper = Keeper(EVERYTHING, store=store, sinks=[told.sink])
+    store = WholeStore.open(tmp_path, EVERYTHING)
+    keeper = ResidentKeeper(EVERYTHING, RunOptions(sinks=[told.sink]), store=store)
     epochs = list(random_epochs(20, 12))
     keeper.apply(epochs[:10])
     keeper.close(delivered=False)
     told.epochs.clear()
-    store = Store.open(tmp_path, EVERYTHING)
-    parted = PartedKeeper(in_parts(store, 3, told.sink.write), in_turn, tasks=2, sinks=[told.sink])
+    store = WholeStore.open(tmp_path, EVERYTHING)
+    parted = PartedKeeper(store.in_parts(3, told.sink.write), in_turn, RunOptions(sinks=[told.sink]), tasks=2)
     assert sorted(told.epochs) == list(range(1, 11))
     assert (parted.epoch, parted.source) == (10, {"line": 9})
     for epoch in epochs[:10]:
@@ -384,15 +387,15 @@ def test_a_state_in_one_piece_goes_on_in_parts(tmp_path: Path) -> None:
     parted.close()
     assert not list((tmp_path / "log").glob("*.parquet"))
     with pytest.raises(StateError, match="holds a state in 3 parts"):
-        Store.open(tmp_path, EVERYTHING)
+        WholeStore.open(tmp_path, EVERYTHING)
     with pytest.raises(StateError, match="holds a state in 3 parts"):
-        Store.read(tmp_path)
+        WholeStore.read(tmp_path)
     reopened = open_state(tmp_path, EVERYTHING)
     assert list(verify(reopened, reference.evaluate)) == []
     assert reopened.oldest_epoch == 10
 
 
-def chosen(state: Store | PartedStore, facts: dict[str, list[Tuple]] | None = None, **options: int | None) -> Choice:
+def chosen(state: Store, facts: dict[str, list[Tuple]] | None = None, **options: int | None) -> Division:
     wanted: dict[str, int | None] = {"partitions": None, "limit": 10, **options}
     return choose(state, facts or {}, cores=lambda: 8, **wanted)  # type: ignore[arg-type]
 
@@ -405,11 +408,11 @@ def test_the_choice_follows_what_is_asked_for_what_is_there_and_size(tmp_path: P
         chosen(state, partitions=0)
     many = {"node": [(str(number),) for number in range(11)]}
     assert str(chosen(state, many)) == "state in 8 parts: 11 rows are more than 10"
-    keeper = Keeper(EVERYTHING, store=state if isinstance(state, Store) else None, facts=many)
+    keeper = ResidentKeeper(EVERYTHING, store=state.whole(), facts=many)
     keeper.close()
     state = open_state(tmp_path, EVERYTHING)
     assert str(chosen(state)) == "state in 8 parts: 12 rows are more than 10"  # node has a window of 6, lonely as many
-    parted = in_parts(state, 2, lambda *_: None)
+    parted = state.in_parts(2, lambda *_: None)
     assert str(chosen(parted)) == "state in 2 parts: it is so already"
     with pytest.raises(StateError, match="is in 2 parts, which stay as they are"):
         chosen(parted, partitions=3)

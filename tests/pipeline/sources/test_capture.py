@@ -60,4 +60,4 @@ def test_what_the_database_says_is_passed_on(connection: psycopg.Connection, dat
 def test_a_name_that_is_none_is_refused() -> None:
     code, output = _capture("a.b.c")
     assert code == 2
-    assert "'a.b.c' is no table" in output
+    assert "'a.b.c' is not a table" in output

@@ -30,7 +30,7 @@ class Header:
 
 
 @dataclass(frozen=True, slots=True)
-class Commit:
+class PartsCommit:
     """Consecutive epochs, the segment of each part that holds them, and the sizes of the output relations after them."""
 
     epochs: Sequence[Header]
@@ -38,17 +38,17 @@ class Commit:
     tuples: Mapping[str, int]
 
 
-def write_commit(folder: Path, commit: Commit) -> Segment:
+def write_commit(folder: Path, commit: PartsCommit) -> Segment:
     data = json.dumps(asdict(commit)).encode(errors="surrogatepass")
     segment = Segment(commit.epochs[0].epoch, commit.epochs[-1].epoch, checksum(data))
     write_file(folder / file_name(segment), data)
     return segment
 
 
-def read_commit(folder: Path, segment: Segment) -> Commit:
+def read_commit(folder: Path, segment: Segment) -> PartsCommit:
     """Raises Damaged."""
     content: dict[str, Any] = json.loads(read_file(folder / file_name(segment), segment.checksum))
-    return Commit([Header(**each) for each in content["epochs"]], content["segments"], content["tuples"])
+    return PartsCommit([Header(**each) for each in content["epochs"]], content["segments"], content["tuples"])
 
 
 def file_name(segment: Segment) -> str:

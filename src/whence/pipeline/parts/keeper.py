@@ -25,18 +25,18 @@ from whence.backends.spark.ship import ship_by_value
 from whence.io.changes import Changes, Epoch, Position, Update
 from whence.io.updates import reported_writing
 from whence.lang.types import Tuple
-from whence.limits import Limits
 from whence.pipeline.failures import BatchFailed, reported_failures
+from whence.pipeline.files import StateError
+from whence.pipeline.folder import Store
 from whence.pipeline.log import Entry, encode_entries
 from whence.pipeline.metrics import MetricsFile
-from whence.pipeline.parts.commits import Commit, Header
+from whence.pipeline.options import RunOptions
+from whence.pipeline.parts.commits import Header, PartsCommit
 from whence.pipeline.parts.store import PartedStore
 from whence.pipeline.parts.worker import CLAIMS, Action, Done, EpochWork, Job, Order
 from whence.pipeline.publish import SHARE, publish
 from whence.pipeline.report import EpochReport
-from whence.pipeline.sinks import Sink
-from whence.pipeline.store import RETAIN, SNAPSHOT_EVERY
-from whence.session import SessionStats, Work
+from whence.session import Session, SessionStats, Work
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -61,7 +61,7 @@ def on_spark(spark: SparkSession) -> Run:
 
 
 class PartedKeeper:
-    """Applies epochs in order, as `Keeper` does, to a state in parts that `tasks` tasks share.
+    """Keeps a state in parts, which `tasks` tasks share.
 
     With a `nap`, tasks never have nothing to do for much longer than that many seconds.
     """
@@ -70,16 +70,11 @@ class PartedKeeper:
         self,
         store: PartedStore,
         run: Run,
+        options: RunOptions = RunOptions(),  # noqa: B008 - immutable
         *,
         tasks: int,
         nap: float | None = None,
-        sinks: Sequence[Sink] = (),
         facts: Mapping[str, Iterable[Tuple]] | None = None,
-        strategy: str = "support",
-        limits: Limits = Limits(),  # noqa: B008 - immutable
-        snapshot_every: int = SNAPSHOT_EVERY,
-        retain: int = RETAIN,
-        on_epoch: Callable[[EpochReport], object] | None = None,
     ) -> None:
         self.program = store.program
         self.outputs = store.outputs
@@ -88,13 +83,10 @@ class PartedKeeper:
         self._store = store
         self._run = run
         self._tasks = min(tasks, store.parts)
-        self._sinks = sinks
-        self._snapshot_every = snapshot_every
-        self._retain = retain
-        self._on_epoch = on_epoch
+        self._options = options
         self._how = store.partitioning
         ship_by_value(self.program.functions.values())
-        self._job = cloudpickle.dumps(Job(self._how, self.outputs, strategy, limits))  # type: ignore[no-untyped-call]
+        self._job = cloudpickle.dumps(Job(self._how, self.outputs, options.strategy, options.limits))  # type: ignore[no-untyped-call]
         self._id = uuid4().hex
         self._warned: set[str] = set()
         self._stats: Work = {"rounds": 0, "derivations": 0, "suspended": 0, "rederived": 0, "seconds": {}}
@@ -125,7 +117,7 @@ class PartedKeeper:
             if last is not None:
                 self.source, self._segments = last.epochs[-1].source, last.segments
         self.sizes = Counter(store.sizes())
-        if self._sinks:
+        if self._options.sinks:
             for epoch, changes in store.undelivered():
                 self._deliver(epoch, changes)
 
@@ -134,10 +126,19 @@ class PartedKeeper:
         done = self._carry_out(Action.BEGIN, [Entry(0, given, Changes())])
         _raise_first(done)
         written = [each.snapshot for each in done if each.snapshot is not None]
-        self._store.publish_snapshots(written, {}, None, delivered=-1, retain=self._retain)
+        self._store.publish_snapshots(written, {}, None, delivered=-1, retain=self._options.retain)
+
+    @property
+    def session(self) -> Session:
+        raise StateError(["the state is in parts: there is no session with all of it"])
+
+    def outgrown(self, limit: int) -> Store | None:  # noqa: ARG002 - each part is kept by another process
+        return None
+
+    def hand_over(self) -> None:
+        raise AssertionError("a state in parts stays in parts")
 
     def apply(self, epochs: Iterable[Epoch]) -> list[EpochReport]:
-        """Applies epochs and makes them durable together. What an epoch raises is raised once those before it are safe."""
         with self.lock:
             given: list[Epoch] = []
             reports: list[EpochReport] = []
@@ -173,7 +174,7 @@ class PartedKeeper:
             counted.append(dict(sizes))
             headers.append(Header(entry.epoch, entry.now, entry.source, max(0, work.updates - work.effective)))
         segments = [each.segment for each in done]
-        self._store.commit(Commit(headers, segments, counted[-1]))
+        self._store.commit(PartsCommit(headers, segments, counted[-1]))
         self.epoch, self.source, self._segments, self.sizes = entries[-1].epoch, entries[-1].source, segments, sizes
         seconds = (time.perf_counter() - started) / len(entries)
         reports = [
@@ -196,16 +197,16 @@ class PartedKeeper:
     def _after_commit(self, first: int, works: Sequence[EpochWork], reports: Sequence[EpochReport]) -> None:
         for work in works:
             self._stats = _added(self._stats, work.work)
-        if self._sinks:
+        if self._options.sinks:
             for epoch, changes in self._store.changes(first - 1):
                 self._deliver(epoch, changes)
-        if self._on_epoch is not None:
+        if self._options.on_epoch is not None:
             for report in reports:
-                self._on_epoch(report)
+                self._options.on_epoch(report)
         self._metrics.add(reports)
         if time.monotonic() >= self._next_publication:
             self._publish()
-        if self.epoch >= self._store.manifest.snapshots[-1].epoch + self._snapshot_every:
+        if self.epoch >= self._store.manifest.snapshots[-1].epoch + self._options.snapshot_every:
             self.snapshot()
 
     def view(self, name: str) -> set[Tuple]:
@@ -226,7 +227,9 @@ class PartedKeeper:
             self._segments = [each.segment for each in done]
             merged = self._store.merged(before, self._segments)
             written = [each.snapshot for each in done if each.snapshot is not None]
-            self._store.publish_snapshots(written, self.source, merged, delivered=self.epoch, retain=self._retain)
+            self._store.publish_snapshots(
+                written, self.source, merged, delivered=self.epoch, retain=self._options.retain
+            )
 
     def stats(self) -> SessionStats:
         """What has been done since the keeper began, in all parts, and what their tables take."""
@@ -239,9 +242,8 @@ class PartedKeeper:
         }
 
     def close(self, *, delivered: bool = True) -> None:
-        """After the last epoch. Sinks that have all of it need not be given the end of it again; all of them are closed."""
         with self.lock, ExitStack() as last:
-            for sink in self._sinks:
+            for sink in self._options.sinks:
                 last.callback(sink.close)
             self._closing.set()
             if delivered:
@@ -327,7 +329,7 @@ class PartedKeeper:
         self._next_publication = time.monotonic() + (time.monotonic() - started) / SHARE
 
     def _deliver(self, epoch: int, changes: Changes) -> None:
-        for sink in self._sinks:
+        for sink in self._options.sinks:
             sink.write(epoch, changes)
 
 

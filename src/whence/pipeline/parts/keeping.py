@@ -2,125 +2,81 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from whence.io.changes import Changes
 from whence.lang.program import Program
 from whence.lang.types import Tuple
-from whence.limits import Limits
-from whence.pipeline.keeper import Keeper
-from whence.pipeline.parts.open import RESIDENT_LIMIT, Choice, choose, in_parts
-from whence.pipeline.parts.store import PartedStore
-from whence.pipeline.report import EpochReport
-from whence.pipeline.sinks import Sink
-from whence.pipeline.store import RETAIN, SNAPSHOT_EVERY, Store
+from whence.pipeline.folder import Store
+from whence.pipeline.keeper import Keeper, ResidentKeeper
+from whence.pipeline.options import RunOptions
+from whence.pipeline.parts.open import Division, choose
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from whence.pipeline.parts.keeper import PartedKeeper
+Facts = Mapping[str, Iterable[Tuple]]
 
 
 @dataclass(frozen=True)
 class Keeping:
-    """What is asked of a run, whichever way its state is kept. Without a number of partitions, `resident_limit` decides."""
+    """Makes the keeper of a run, and another one when the state outgrows it."""
 
     program: Program
-    wanted: Iterable[str] | None = None
-    sinks: Sequence[Sink] = ()
-    strategy: str = "support"
-    limits: Limits = Limits()
-    snapshot_every: int = SNAPSHOT_EVERY
-    retain: int = RETAIN
-    partitions: int | None = None
-    resident_limit: int = RESIDENT_LIMIT
-    on_epoch: Callable[[EpochReport], object] | None = None
-    on_choice: Callable[[Choice], object] | None = None
+    options: RunOptions
 
-    def choose(
-        self,
-        state: Store | PartedStore | None,
-        facts: Mapping[str, Iterable[Tuple]] | None,
-        spark: Callable[[], SparkSession],
-    ) -> Choice:
+    def choose(self, state: Store | None, facts: Facts | None, spark: Callable[[], SparkSession]) -> Division:
         """Spark is started only if its size matters. Raises StateError if the state cannot be kept as asked for."""
         if state is None:
-            return Choice(None, "there is no folder for it")
+            return Division(None, "there is no folder for it")
         choice = choose(
             state,
             facts or {},
-            partitions=self.partitions,
-            limit=self.resident_limit,
+            partitions=self.options.partitions,
+            limit=self.options.resident_limit,
             cores=lambda: spark().sparkContext.defaultParallelism,
         )
-        if self.on_choice is not None:
-            self.on_choice(choice)
+        if self.options.on_choice is not None:
+            self.options.on_choice(choice)
         return choice
 
     def start(
-        self,
-        choice: Choice,
-        state: Store | PartedStore | None,
-        facts: Mapping[str, Iterable[Tuple]] | None,
-        spark: Callable[[], SparkSession],
-    ) -> Keeper | PartedKeeper:
+        self, choice: Division, state: Store | None, facts: Facts | None, spark: Callable[[], SparkSession]
+    ) -> Keeper:
         if choice.parts is None:
-            assert not isinstance(state, PartedStore)
             return self.resident(state, facts)
         assert state is not None
         return self._parted(state, choice.parts, spark(), facts)
 
-    def resident(self, store: Store | None, facts: Mapping[str, Iterable[Tuple]] | None) -> Keeper:
-        return Keeper(
-            self.program,
-            wanted=self.wanted,
-            store=store,
-            sinks=self.sinks,
-            facts=facts,
-            strategy=self.strategy,
-            limits=self.limits,
-            snapshot_every=self.snapshot_every,
-            retain=self.retain,
-            on_epoch=self.on_epoch,
-        )
+    def resident(self, state: Store | None, facts: Facts | None) -> Keeper:
+        """Raises StateError if the state is in parts."""
+        return ResidentKeeper(self.program, self.options, store=None if state is None else state.whole(), facts=facts)
 
-    def outgrown(self, keeper: Keeper | PartedKeeper, spark: SparkSession) -> Keeper | PartedKeeper:
+    def outgrown(self, keeper: Keeper, spark: SparkSession) -> Keeper:
         """The same keeper, or one that goes on in parts from the snapshot just made, if that has too many rows."""
-        if not isinstance(keeper, Keeper) or keeper.store is None or not keeper.has_snapshot:
+        state = keeper.outgrown(self.options.resident_limit)
+        if state is None:
             return keeper
-        if keeper.store.rows() <= self.resident_limit:
-            return keeper
-        choice = self.choose(keeper.store, None, lambda: spark)
+        choice = self.choose(state, None, lambda: spark)
         if choice.parts is None:
             return keeper
         keeper.hand_over()
-        return self._parted(keeper.store, choice.parts, spark, None)
+        return self._parted(state, choice.parts, spark, None)
 
-    def _parted(
-        self,
-        state: Store | PartedStore,
-        parts: int,
-        spark: SparkSession,
-        facts: Mapping[str, Iterable[Tuple]] | None,
-    ) -> PartedKeeper:
+    def _parted(self, state: Store, parts: int, spark: SparkSession, facts: Facts | None) -> Keeper:
         from whence.pipeline.parts.keeper import NAP, PartedKeeper, on_spark  # noqa: PLC0415 - it imports Spark
 
         return PartedKeeper(
-            in_parts(state, parts, self._deliver),
+            state.in_parts(parts, self._deliver),
             on_spark(spark),
+            self.options,
             tasks=spark.sparkContext.defaultParallelism,
             nap=NAP,
-            sinks=self.sinks,
             facts=facts,
-            strategy=self.strategy,
-            limits=self.limits,
-            snapshot_every=self.snapshot_every,
-            retain=self.retain,
-            on_epoch=self.on_epoch,
         )
 
     def _deliver(self, epoch: int, changes: Changes) -> None:
-        for sink in self.sinks:
+        for sink in self.options.sinks:
             sink.write(epoch, changes)

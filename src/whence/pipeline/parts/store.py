@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from whence.io.changes import Changes, Position
 from whence.io.updates import reported_writing
@@ -19,23 +20,35 @@ from whence.lang.types import Tuple
 from whence.pipeline import log, snapshots
 from whence.pipeline.base import Base
 from whence.pipeline.files import Damaged, StateError, StateWarning
-from whence.pipeline.folder import Piece, StateFolder
+from whence.pipeline.folder import Deliver, Piece, Store
 from whence.pipeline.log import Entry, Segment
 from whence.pipeline.parts import commits
-from whence.pipeline.parts.commits import Commit
+from whence.pipeline.parts.commits import PartsCommit
 from whence.pipeline.snapshots import Rows, Snapshot
 from whence.plan.partition import Partitioning
+
+if TYPE_CHECKING:
+    from whence.pipeline.store import WholeStore
 
 _PART = "part-"
 
 
-class PartedStore(StateFolder):
+class PartedStore(Store):
     """What is written of a part may be written by any process; only who has opened the folder commits."""
 
     @property
     def parts(self) -> int:
         assert self.manifest.parts is not None
         return self.manifest.parts
+
+    def whole(self) -> WholeStore:
+        raise StateError([f"{self.folder} is in {self.parts} parts, which need Spark"], hints=["leave out --no-spark"])
+
+    def in_parts(self, parts: int, deliver: Deliver) -> PartedStore:  # noqa: ARG002 - it is so already
+        return self
+
+    def rows(self) -> int:
+        return self.manifest.snapshots[-1].tuples + sum(self.sizes().values())
 
     @cached_property
     def partitioning(self) -> Partitioning:
@@ -46,7 +59,7 @@ class PartedStore(StateFolder):
         """Those of the commits."""
         return log.list_segments(self._log, commits.SUFFIX)
 
-    def commits(self, after: int) -> list[Commit]:
+    def commits(self, after: int) -> list[PartsCommit]:
         """Those that hold the epochs after one. Raises Damaged."""
         return [commits.read_commit(self._log, each) for each in log.chain(self._log, self.segments, after)]
 
@@ -118,12 +131,12 @@ class PartedStore(StateFolder):
 
     # -- all parts
 
-    def commit(self, commit: Commit) -> None:
+    def commit(self, commit: PartsCommit) -> None:
         """Once it returns, the epochs have happened."""
         commits.write_commit(self._log, commit)
 
     def publish_snapshots(
-        self, written: Sequence[Snapshot], source: Position, merged: Commit | None, *, delivered: int, retain: int
+        self, written: Sequence[Snapshot], source: Position, merged: PartsCommit | None, *, delivered: int, retain: int
     ) -> None:
         """Makes snapshots of all parts the state to start from, and forgets what is older than wanted.
 
@@ -137,7 +150,7 @@ class PartedStore(StateFolder):
             self.commit(merged)
         self.remove_leftovers()
 
-    def last_commit(self) -> Commit | None:
+    def last_commit(self) -> PartsCommit | None:
         segments = self.segments
         return commits.read_commit(self._log, segments[-1]) if segments else None
 
@@ -186,11 +199,11 @@ class PartedStore(StateFolder):
         source = last.epochs[-1].source
         self.publish_snapshots(written, source, self.merged(before, merged), delivered=epoch, retain=retain)
 
-    def merged(self, after: int, segments: Sequence[str]) -> Commit:
+    def merged(self, after: int, segments: Sequence[str]) -> PartsCommit:
         """The commits after an epoch as one, with segments that hold the same."""
         listed = self.commits(after)
         headers = [header for each in listed for header in each.epochs if header.epoch > after]
-        return Commit(headers, segments, listed[-1].tuples)
+        return PartsCommit(headers, segments, listed[-1].tuples)
 
     def remove_leftovers(self) -> None:
         """What tasks wrote that was never committed, and what a crash left. No task may be under way."""

@@ -50,7 +50,7 @@ class TableName:
         """
         schema, dot, table = text.rpartition(".")
         if not table or (dot and not schema) or "." in schema:
-            raise ValueError(f"{text!r} is no table: write TABLE or SCHEMA.TABLE")
+            raise ValueError(f"{text!r} is not a table: write TABLE or SCHEMA.TABLE")
         return cls(schema or "public", table)
 
     def __str__(self) -> str:

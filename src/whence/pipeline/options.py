@@ -1,0 +1,52 @@
+"""What is asked of a run, whichever way its state is kept and wherever its updates come from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypedDict
+
+from whence.limits import Limits
+from whence.pipeline.report import EpochReport
+from whence.pipeline.sinks import Sink
+
+if TYPE_CHECKING:
+    from whence.pipeline.parts.open import Division
+
+SNAPSHOT_EVERY = 500
+RETAIN = 1000
+RESIDENT_LIMIT = 5_000_000
+
+
+class Asked(TypedDict, total=False):
+    """The options that users of `maintain` name."""
+
+    sinks: Sequence[Sink]
+    strategy: str
+    limits: Limits
+    snapshot_every: int
+    retain: int
+    partitions: int | None
+    resident_limit: int
+    on_epoch: Callable[[EpochReport], object] | None
+    on_choice: Callable[[Division], object] | None
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """`wanted` names the relations that can be looked at, the outputs among them; by default all of them can.
+
+    The state is in `partitions` parts, or in one piece while it has no more rows than `resident_limit`; `on_choice` is told which
+    it is, and why. A snapshot is made after `snapshot_every` epochs, and the views of the last `retain` epochs are kept.
+    """
+
+    wanted: Iterable[str] | None = None
+    sinks: Sequence[Sink] = ()
+    strategy: str = "support"
+    limits: Limits = Limits()
+    snapshot_every: int = SNAPSHOT_EVERY
+    retain: int = RETAIN
+    partitions: int | None = None
+    resident_limit: int = RESIDENT_LIMIT
+    on_epoch: Callable[[EpochReport], object] | None = None
+    on_choice: Callable[[Division], object] | None = None
