@@ -1,9 +1,11 @@
+import fcntl
 import json
 import os
 import random
 import signal
 import subprocess
 import sys
+import termios
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -443,6 +445,13 @@ def tell(stream: IO[str] | None, *each: str) -> None:
     stream.flush()
 
 
+def has_read_all(process: subprocess.Popen[str]) -> bool:
+    """Whether nothing is left in the pipe of its standard input."""
+    assert process.stdin is not None
+    waiting = fcntl.ioctl(process.stdin, termios.FIONREAD, b"\0\0\0\0")
+    return int.from_bytes(waiting, sys.byteorder) == 0
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_the_epoch_under_way_and_the_run(number: signal.Signals, started: Started) -> None:
     process = started("run", "reach.dl", "--updates", "-", "--json", "--no-spark")
@@ -450,7 +459,7 @@ def test_a_signal_ends_the_epoch_under_way_and_the_run(number: signal.Signals, s
     assert process.stdout is not None
     # Changes come as soon as their epoch ends, while the updates go on.
     assert process.stdout.readline() == change(1, "+", "a", "b") + "\n"
-    time.sleep(0.3)
+    wait_for(lambda: has_read_all(process))
     process.send_signal(number)
     # The standard input stays open until it has ended by itself.
     assert process.wait(PATIENCE) == 0

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import signal
 import subprocess
 import sys
+import termios
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -169,7 +171,9 @@ def test_a_signal_ends_the_epoch_under_way_and_the_run(folder: Path) -> None:
         process.stdin.write(f"{number(1)}\n{COMMIT}\n{number(2)}\n")
         process.stdin.flush()
         assert json.loads(process.stdout.readline()) == {"epoch": 1, "op": "+", "relation": "n", "tuple": [1]}
-        time.sleep(0.5)
+        deadline = time.monotonic() + 60
+        while fcntl.ioctl(process.stdin, termios.FIONREAD, b"\0\0\0\0") != b"\0\0\0\0":  # not all of it is read
+            assert time.monotonic() < deadline
         os.kill(process.pid, signal.SIGTERM)
         assert process.wait(120) == 0
         assert json.loads(process.stdout.read()) == {"epoch": 2, "op": "+", "relation": "n", "tuple": [2]}

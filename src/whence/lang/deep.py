@@ -12,7 +12,8 @@ from typing import Any, TypeVar
 
 from whence.lang.types import Value, Variant
 
-_FEW = 32
+FEW = 32
+_LEAVES = frozenset((int, float, str, type(None)))
 
 T = TypeVar("T")
 
@@ -64,7 +65,9 @@ class Compound(tuple[Value, ...]):
     def __new__(cls, parts: tuple[Value, ...]) -> Compound:
         made = super().__new__(cls, parts)
         made._hash = tuple.__hash__(made)
-        made.size = 1 + len(parts) + sum(size_of(part) for part in parts)
+        made.size = 1 + len(parts)
+        if not _LEAVES.issuperset(map(type, parts)):
+            made.size += sum(map(size_of, parts))
         return made
 
     def __hash__(self) -> int:
@@ -109,7 +112,7 @@ def size_of(value: Value) -> int:
 def _holds_many(whole: tuple[Value, ...]) -> bool:
     """Whether there are more than a few values in it, not counting those in other compounds."""
     count = len(whole)
-    if count > _FEW:
+    if count > FEW:
         return True
     pending = [part for part in whole if part.__class__ is tuple or part.__class__ is Variant]
     while pending:
@@ -120,7 +123,7 @@ def _holds_many(whole: tuple[Value, ...]) -> bool:
                 continue
         assert isinstance(part, tuple)
         count += len(part) + 1
-        if count > _FEW:
+        if count > FEW:
             return True
         pending += [each for each in part if each.__class__ is tuple or each.__class__ is Variant]
     return False

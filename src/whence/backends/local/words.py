@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from whence.backends.local.arrays import Ids, Lines
 from whence.backends.local.cells import A_CELL, A_SYMBOL, ITEM, NIL, NO_ITEM, RECORD, SATURATED, Cells, mark_cells
 from whence.backends.local.memory import address_of
-from whence.lang.deep import compound
+from whence.lang.deep import FEW, compound
 from whence.lang.fit import fits
 from whence.lang.types import (
     FLOAT,
@@ -241,20 +241,26 @@ class Dictionary:
         if isinstance(opened.kind, ListKind):
             items = column(opened.lines[:, 0], opened.kind.element)
             ends = np.cumsum(opened.lengths).tolist()
+            is_flat = isinstance(opened.kind.element, Primitive)
             for word, end, length in zip(opened.words.tolist(), ends, opened.lengths.tolist(), strict=True):
-                yield word, compound(items[end - length : end])
+                made = items[end - length : end]
+                yield word, tuple(made) if is_flat and length <= FEW else compound(made)
             return
         cells = self.cells_of(opened.kind)
         for tag, kinds in enumerate(cells.parts):
             chosen = opened.lines[:, 0] == tag
             words = opened.words[chosen].tolist()
             columns = [column(opened.lines[chosen, at], kind) for at, kind in enumerate(kinds, 1)]
-            rows: list[Tuple] = list(zip(*columns, strict=True)) if columns else [()] * len(words)
-            for word, row in zip(words, rows, strict=True):
-                if isinstance(opened.kind, AdtKind):
-                    yield word, Variant(cells.names[tag], compound(row))
-                else:
-                    yield word, None if tag == NIL else compound(row)
+            rows: Iterable[Tuple] = zip(*columns, strict=True) if columns else [()] * len(words)
+            if len(kinds) > FEW or not all(isinstance(kind, Primitive) for kind in kinds):
+                rows = map(compound, rows)
+            if isinstance(opened.kind, AdtKind):
+                name = cells.names[tag]
+                yield from ((word, Variant(name, row)) for word, row in zip(words, rows, strict=True))
+            elif tag == RECORD:
+                yield from zip(words, rows, strict=True)
+            else:
+                yield from ((word, None) for word in words)
 
     # -- making and opening cells by columns of words
 
