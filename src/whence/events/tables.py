@@ -23,7 +23,7 @@ from whence.pipeline.files import Damaged, StateError, checksum, reported_readin
 FORMAT = 1
 MANIFEST = "manifest.json"
 _ID = pa.binary(20)
-_LEVEL = 9
+_LEVEL = 3
 _FEW = 200_000  # rows of a table that are kept in memory once one of them is looked up
 
 Row = tuple[Any, ...]
