@@ -137,7 +137,7 @@ def drawn_epoch(base: dict[str, set[Tuple]], draw: random.Random, nodes: int, si
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_views_on_disturbed_networks(name: str, strategy: str) -> None:
     program = load(BASE + PROGRAMS[name])
-    for seed in range(max(5, EXAMPLES // 12)):
+    for seed in range(max(5, EXAMPLES // 8)):
         draw = random.Random(f"{name} {seed}")
         nodes = draw.randint(2, 5)
         followed = made(program, strategy, seed, range(nodes))

@@ -151,6 +151,9 @@ class Codec:
             columns = self._columns[table] = tuple(self._writer(kind) for kind in self.kinds[table])
         return b"".join([write(value, texts) for write, value in zip(columns, row, strict=True)])
 
+    def value(self, kind: Kind, value: Value, texts: Texts) -> bytes:
+        return self._writer(kind)(value, texts)
+
     def _writer(self, kind: Kind) -> _Write:
         if kind not in self._writers:
             self._writers[kind] = lambda value, texts: self._compound(value, kind, texts)
@@ -179,9 +182,9 @@ class Codec:
         raise AssertionError(kind)
 
     def read_row(self, table: int, reader: Reader) -> Tuple:
-        return tuple(self._read(kind, reader) for kind in self.kinds[table])
+        return tuple(self.read_value(kind, reader) for kind in self.kinds[table])
 
-    def _read(self, kind: Kind, reader: Reader) -> Value:
+    def read_value(self, kind: Kind, reader: Reader) -> Value:
         if kind == NUMBER:
             return reader.signed()
         if kind == UNSIGNED:
@@ -196,9 +199,9 @@ class Codec:
         if isinstance(kind, AdtKind):
             branch = reader.text()
             fields = self.types.adts[kind.name][branch]
-            return Variant(branch, compound(self._read(each.kind, reader) for each in fields))
+            return Variant(branch, compound(self.read_value(each.kind, reader) for each in fields))
         kinds = self._inside(kind, (None,) * (count - 1))
-        return compound(self._read(each, reader) for each in kinds)
+        return compound(self.read_value(each, reader) for each in kinds)
 
 
 # A tuple that is told of: its relation's number, and the lowest rank of what derives it; None if nothing does any more.

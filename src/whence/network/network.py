@@ -73,7 +73,7 @@ class Network:
         self,
         program: Program,
         *,
-        strategy: str = "support",
+        strategy: str | Strategy = "support",
         ship: str | None = None,
         nodes: Iterable[Value] = (),
         processors: int | Mapping[Value, Hashable] | None = None,
@@ -364,7 +364,9 @@ class Network:
             check_rows(self.program.relations[name], each, self.program.types)
 
 
-def _strategy(name: str) -> Strategy:
+def _strategy(name: str | Strategy) -> Strategy:
+    if not isinstance(name, str):
+        return name
     if name not in STRATEGIES:
         raise UnsuitableStrategy(f"there is no strategy {name}; there are {', '.join(STRATEGIES)}")
     return STRATEGIES[name]

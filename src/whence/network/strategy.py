@@ -24,6 +24,7 @@ from whence.lang.types import Tuple, Value
 from whence.network.codec import Codec
 from whence.network.compiled import Compiled, compile_for_nodes
 from whence.network.node import DredNode, SupportNode
+from whence.network.provenance import AbsorptionStrategy, RelativeStrategy
 from whence.runtime.process import Message
 from whence.runtime.termination import Phase
 
@@ -120,4 +121,6 @@ class _Counting:
 STRATEGIES: Mapping[str, Strategy] = {
     "support": _Counting("support", SupportNode),
     "dred": _Counting("dred", DredNode),
+    "relative": RelativeStrategy(),
+    "absorption": AbsorptionStrategy(),
 }

@@ -67,14 +67,12 @@ class Numbering:
 
 def make_trigger(plan: DeltaPlan, program: Program, numbering: Numbering, reads: Callable[[str], int]) -> Trigger:
     """`reads` gives the table that the rule sees a relation in."""
-    writer = _Writer(plan, program, numbering, reads)
-    source = writer.write()
-    # The text is made of slot numbers and names of this module's own; values of the program are passed beside it.
-    exec(compile(source, f"<{plan.rule.name}>", "exec"), writer.names)  # noqa: S102
-    return writer.names["trigger"]  # type: ignore[return-value]
+    return Writer(plan, program, numbering, reads).compile()
 
 
-class _Writer:
+class Writer:
+    """Writes the text of a trigger. What is kept of the rows that a derivation uses is for subclasses to say."""
+
     def __init__(self, plan: DeltaPlan, program: Program, numbering: Numbering, reads: Callable[[str], int]) -> None:
         self.plan = plan
         self.program = program
@@ -87,12 +85,17 @@ class _Writer:
         self.loops = 0
         self.rank = "rank" if plan.scan is not None and plan.scan.recursive else "0"
 
+    def compile(self) -> Callable[..., None]:
+        # The text is made of slot numbers and names of this module's own; values of the program are passed beside it.
+        exec(compile(self.write(), f"<{self.plan.rule.name}>", "exec"), self.names)  # noqa: S102
+        return self.names["trigger"]  # type: ignore[return-value]
+
     def write(self) -> str:
         if self.plan.scan is not None:
             self._scan(self.plan.scan)
         for number, step in enumerate(self.plan.steps):
             self._step(step, number)
-        self._line(f"found.append(({self._row(self.plan.head)}, {self.rank}))")
+        self._line(f"found.append(({self._row(self.plan.head)}, {self.kept()}))")
         head = ["def trigger(present, indexes, row, rank, found):", *(f" {line}" for line in self.setup)]
         return "\n".join([*head, *self.lines])
 
@@ -132,8 +135,15 @@ class _Writer:
         self.setup[f"p{number} = present[{number}]"] = None
         return number, f"p{number}"
 
-    def _meet(self, rank: str, number: int) -> None:
-        """A row of the recursion is used."""
+    def kept(self) -> str:
+        """What is kept of the rows that a derivation uses: the highest rank."""
+        return self.rank
+
+    def use(self, step: Join | Check, table: int, row: str, number: int) -> None:
+        """A row of a table is used."""
+        if not step.recursive:
+            return
+        rank = f"p{table}[{row}]"
         if self.rank == "0":
             self.rank = rank
         else:
@@ -201,16 +211,15 @@ class _Writer:
             self._if(" and ".join(tests))
         for column, slot in step.binds:
             self._line(f"s{slot} = {row}[{column}]")
-        if step.recursive:
-            self._meet(f"{present}[{row}]", number)
+        self.use(step, table, row, number)
 
     def _check(self, step: Check, number: int) -> None:
-        _, present = self._table(step.relation)
+        table, present = self._table(step.relation)
         self._line(f"q{number} = {self._row(step.args)}")
         test = f"q{number} {'in' if step.present else 'not in'} {present}"
         self._if(test + (f" and q{number} != row" if self._is_changed_one(step) else ""))
-        if step.recursive and step.present:
-            self._meet(f"{present}[q{number}]", number)
+        if step.present:
+            self.use(step, table, f"q{number}", number)
 
     def _compare(self, step: Compare) -> None:
         left, right = self._operand(step.left), self._operand(step.right)
