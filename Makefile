@@ -9,7 +9,7 @@ UV_VERSION := 0.13.7
 
 .PHONY: help
 help:  ## list the targets
-	@awk -F ':.*##' '/^[a-z-]+:.*##/ { printf "%-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*##' '/^[a-z-]+:.*##/ { printf "%-16s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 .PHONY: setup
 setup: $(STAMP)  ## make .venv with the locked dependencies and Whence itself, editable
@@ -59,10 +59,47 @@ run: setup java  ## keep the views of a network current while its links fail, an
 test: setup java postgres chromium lint  ## lint, then run every test, in two processes
 	$(BIN)/pytest --numprocesses 2 --dist loadfile
 
+.PHONY: test-lang
+test-lang: setup  ## the language, its files, plans, and what every program of conformance evaluates to
+	$(BIN)/pytest src/whence/{io,lang,plan,reference} tests/{lang,io,plan,reference,conformance,library}
+
+.PHONY: test-engine
+test-engine: setup  ## maintenance in one process, and random programs against the reference
+	$(BIN)/pytest src/whence/{backends/local,engine,semiring} tests/{engine,semiring,backends/local,properties} tests/test_*.py
+
+.PHONY: test-provenance
+test-provenance: setup chromium  ## explanations, causes and repairs
+	$(BIN)/pytest {src/whence,tests}/provenance
+
+.PHONY: test-pipeline
+test-pipeline: setup java postgres  ## sources, sinks, state and parts; kill -9 at any instant
+	$(BIN)/pytest {src/whence,tests}/pipeline tests/faults
+
+.PHONY: test-events
+test-events: setup java  ## events as they come, what led to them, and topologies
+	$(BIN)/pytest {src/whence,tests}/{events,topology}
+
+.PHONY: test-exchange
+test-exchange: setup postgres  ## peers that exchange their data
+	$(BIN)/pytest {src/whence,tests}/exchange
+
+.PHONY: test-network
+test-network: setup  ## placed programs on simulated networks of nodes
+	$(BIN)/pytest {src/whence,tests}/{network,runtime}
+
+.PHONY: test-spark
+test-spark: setup java  ## evaluation and streams on Spark
+	$(BIN)/pytest src/whence/{backends/spark,spark} tests/backends/spark
+
+.PHONY: test-docs
+test-docs: setup java postgres  ## every block of the docs, every example, the commands
+	$(BIN)/pytest tests/{docs,cli}
+
 .PHONY: test-long
-test-long: setup java postgres  ## 20,000 random sequences against the reference; all of conformance on Spark; kills at every instant
-	WHENCE_EXAMPLES=20500 $(BIN)/pytest tests/properties
-	WHENCE_LONG=1 $(BIN)/pytest tests/backends/spark tests/exchange tests/faults tests/pipeline/parts
+test-long: setup java postgres chromium  ## 20,000 random sequences against the reference; all of conformance on Spark; kills at every instant
+	WHENCE_EXAMPLES=20500 $(BIN)/pytest tests/library tests/properties
+	WHENCE_LONG=1 WHENCE_EXAMPLES=1000 $(BIN)/pytest \
+		tests/{backends/spark,engine,events,exchange,faults,network,pipeline/parts,plan,provenance}
 
 .PHONY: lint
 lint: setup  ## style, types and import order

@@ -49,7 +49,7 @@ from whence.backends.local.arrays import Ids, Lines
 from whence.engine.steps import Effect, SteppedEpoch, SupportBatch
 from whence.engine.stratum import Ranking
 from whence.io.changes import Changes, Update
-from whence.lang.fit import check_rows
+from whence.lang.fit import check_rows, holds_compounds, with_compounds
 from whence.lang.types import Tuple
 from whence.limits import Limits, OnRound
 from whence.prepared import Prepared
@@ -150,6 +150,8 @@ class Node(Reader):
             rows.setdefault(update.relation, []).append(update.tuple)
         for name, each in rows.items():
             check_rows(self.program.relations[name], each, self.program.types)
+        if any(holds_compounds(self.program.relations[name]) for name in rows):
+            listed = [update._replace(tuple=with_compounds(update.tuple)) for update in listed]
         self._before = self._atomic.stats.copy()
         self._epoch = self._atomic.begin_steps(listed, now)
 

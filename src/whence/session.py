@@ -11,7 +11,7 @@ from whence.engine.stats import Stats
 from whence.engine.stratum import Ranking
 from whence.engine.windows import Windows
 from whence.io.changes import Changes, Update
-from whence.lang.fit import check_rows
+from whence.lang.fit import check_rows, holds_compounds, with_compounds
 from whence.lang.program import Program, Relation, lasting
 from whence.lang.revise import add_rules, drop_rule
 from whence.lang.types import Tuple
@@ -67,6 +67,8 @@ class Session(Reader):
             for name, rows in listed.items():
                 self._check_relation(name)
                 check_rows(self.program.relations[name], rows, self.program.types)
+                if holds_compounds(self.program.relations[name]):
+                    rows[:] = map(with_compounds, rows)
         self._atomic.start(listed)
         self.epoch += 1
         self.last_epoch = work_of(stats)
@@ -168,6 +170,8 @@ class Session(Reader):
             rows.setdefault(name, []).append(row)
         for name, each in rows.items():
             check_rows(self.program.relations[name], each, self.program.types)
+        if any(holds_compounds(self.program.relations[name]) for name in rows):
+            listed = [update._replace(tuple=with_compounds(update.tuple)) for update in listed]
         return listed
 
     def _check_relation(self, name: str) -> None:

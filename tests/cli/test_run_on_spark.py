@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +15,7 @@ import pytest
 from click.testing import Result
 from pyspark.sql import SparkSession
 from tests.faults.workload import write_workload
+from tests.waiting import wait_until_read
 
 from whence.pipeline.manifest import read_manifest, write_manifest
 
@@ -166,10 +166,12 @@ def test_a_signal_ends_the_epoch_under_way_and_the_run(folder: Path) -> None:
         assert process.stdin is not None
         assert process.stdout is not None
         assert process.stderr is not None
-        process.stdin.write(f"{number(1)}\n{COMMIT}\n{number(2)}\n")
+        process.stdin.write(f"{number(1)}\n{COMMIT}\n")
         process.stdin.flush()
         assert json.loads(process.stdout.readline()) == {"epoch": 1, "op": "+", "relation": "n", "tuple": [1]}
-        time.sleep(0.5)
+        process.stdin.write(f"{number(2)}\n")
+        process.stdin.flush()
+        wait_until_read(process.stdin)
         os.kill(process.pid, signal.SIGTERM)
         assert process.wait(120) == 0
         assert json.loads(process.stdout.read()) == {"epoch": 2, "op": "+", "relation": "n", "tuple": [2]}

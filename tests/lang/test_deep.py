@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pickle
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from whence import Session, Update, load
 from whence.lang.deep import Compound, compound
 from whence.lang.types import Value, Variant
 
@@ -76,3 +78,21 @@ def test_only_what_holds_many_values_is_more_than_a_tuple() -> None:
     assert isinstance(compound(range(100)), Compound)
     assert compound(range(100)) != 1
     assert compound(range(100)) != tuple(range(99))
+
+
+def plainly_linked(count: int) -> Value:
+    value: Value = None
+    for each in range(count):
+        value = (each, value)
+    return value
+
+
+def test_sessions_take_deep_tuples_from_python() -> None:
+    program = load(".type L = [x: number, next: L] .decl f(l: L) .input f .decl g(l: L) g([0, l]) :- f(l). .output g")
+    session = Session(program, facts={"f": [(plainly_linked(5000),)]})
+    assert session.apply([Update("+", "f", (plainly_linked(5000),))]).ignored == 1
+    assert list(session.relation("g")) == [(compound((0, linked(5000))),)]
+    session.apply([Update("-", "f", (plainly_linked(5000),))])
+    assert list(session.relation("g")) == []
+    with pytest.raises(ValueError, match="f: column l cannot hold"):
+        session.apply([Update("+", "f", (("x", plainly_linked(5000)),))])

@@ -40,6 +40,12 @@ COMMANDS = (
         PROGRAMS,
     ),
     LazyCommand(
+        "simulate",
+        "whence.cli.simulate:simulate",
+        "Run a program on the nodes of a network, and say what keeping its views right costs.",
+        PROGRAMS,
+    ),
+    LazyCommand(
         "state",
         "whence.cli.state:state",
         "Look at the state that a run keeps in a folder, check it, compact it.",

@@ -176,7 +176,7 @@ def run(
             is_resumed = store is not None and not store.is_new
             given = None
             if facts is not None and not is_resumed:
-                given = read_inputs(_with_present_inputs(loaded, facts), facts, progress)
+                given = read_inputs(with_present_inputs(loaded, facts), facts, progress)
             progress.text = "evaluating the initial state"
             totals = Totals()
 
@@ -370,7 +370,7 @@ def _refuse_clashes(program: Path, updates: NamedSource, written: Mapping[str, P
                 raise typer.BadParameter(f"{path} is the file of {other}", param_hint=option)
 
 
-def _with_present_inputs(program: Program, folder: Path) -> Program:
+def with_present_inputs(program: Program, folder: Path) -> Program:
     def is_present(transfer: Transfer) -> bool:
         name = read_options(transfer, program.relations[transfer.relation], lambda *_: None).filename
         return name is not None and (folder / name).exists()

@@ -177,7 +177,8 @@ def read_lines(
             *lines, rest = (rest + portion).split(b"\n")
             for line in lines:
                 yield line
-                if stopped():
+                # What has been read of a pipe cannot be read again.
+                if stopped() and stream.seekable():
                     return
             last, told = time.monotonic(), False
         elif not follow:

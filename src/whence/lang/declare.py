@@ -255,6 +255,12 @@ class _Declarer:
             self.found.append(
                 MisplacedLocation(statement.attributes[index].span, problem="a relation has one location")
             )
+        if located and "everywhere" in statement.qualifiers:
+            self.found.append(
+                MisplacedLocation(
+                    statement.attributes[located[0]].span, problem="a relation that is everywhere has no location"
+                )
+            )
         columns = {each.name: index for index, each in enumerate(fields)}
         choices = []
         for keys in statement.choices:
@@ -299,6 +305,7 @@ class _Declarer:
                 fields,
                 statement.span,
                 location=located[0] if located else None,
+                everywhere="everywhere" in statement.qualifiers,
                 equivalence=equivalence,
                 choices=tuple(choices),
             )

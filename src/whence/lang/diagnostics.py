@@ -2,7 +2,7 @@
 
 A diagnostic is a value. Checks hand diagnostics to `Diagnostics`, which keeps them all; `ProgramError` is raised once, at
 the end, carrying every one. Codes are stable: W01 syntax, W02 names, W03 types, W04 recursion, W05 directives, W06 SQL,
-W09 warnings.
+W07 places, W09 warnings.
 """
 
 from __future__ import annotations
@@ -318,6 +318,33 @@ class SqlShape(Diagnostic):
     code = "W0606"
     message = "{problem}"
     hint = "{advice}"
+
+
+# -- places -----------------------------------------------------------------------------------------------------------
+
+
+class UnplacedRelation(Diagnostic):
+    code = "W0701"
+    message = "{name} has no place, in a program whose relations live on nodes"
+    hint = "mark the argument that names its node with @, or declare it `everywhere`"
+
+
+class UnnamableNode(Diagnostic):
+    code = "W0704"
+    message = "the nodes of {name} are named by {kind}, {problem}"
+    hint = "all nodes of a network are named by numbers, or all by symbols"
+
+
+class UnconnectedPlaces(Diagnostic):
+    code = "W0702"
+    message = "rule {rule} reads {relation} at {place}, which nothing it has read by then names"
+    hint = "a body goes from place to place over values it has: join {place} with an argument of {known}"
+
+
+class ScatteredAggregate(Diagnostic):
+    code = "W0703"
+    message = "rule {rule} asks for {what} over {problem}"
+    hint = "{what} is made at one node: send the rows there by a rule of their own, or name the node outside of it"
 
 
 # -- warnings ---------------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from numbers import Integral, Real
 from sys import float_info
 from typing import Any
 
+from whence.lang.deep import compounded
 from whence.lang.program import Relation
 from whence.lang.types import (
     FLOAT,
@@ -90,8 +91,18 @@ def check_rows(relation: Relation, rows: Sequence[Tuple], types: Types) -> None:
             if not fits(value, each.kind, types):
                 why = "out of range for" if each.kind in _RANGES and isinstance(value, Integral) else "no"
                 raise ValueError(
-                    f"{relation.name}: column {each.name} cannot hold {value!r}, which is {why} {each.kind}"
+                    f"{relation.name}: column {each.name} cannot hold {compounded(value)!r}, which is {why} {each.kind}"
                 )
+
+
+def holds_compounds(relation: Relation) -> bool:
+    """Whether there are records, branches or lists in its rows."""
+    return not all(isinstance(each.kind, Primitive) for each in relation.fields)
+
+
+def with_compounds(row: Tuple) -> Tuple:
+    """A row that fits, with its records, branches and lists as everything else makes them: however deep they are."""
+    return tuple(compounded(value) for value in row)
 
 
 def _are_plain(values: Sequence[Any], kind: Kind) -> bool:

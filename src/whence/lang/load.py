@@ -33,6 +33,7 @@ from whence.lang.inline import inline_relations
 from whence.lang.lower import lower_rule
 from whence.lang.normalize import FlatRule, normalize
 from whence.lang.parser import Parsed, names_in, parse
+from whence.lang.places import find_places
 from whence.lang.preprocess import preprocess
 from whence.lang.program import Const, Program, Rule, Subsumption
 from whence.lang.source import Source
@@ -135,6 +136,8 @@ def check(
     inference = Inference(declarations, functions, found)
     inference.introduce_relations(flat, module)
     declare_uses(module, declarations, found)
+    if "@" in source.text:
+        find_places(flat, declarations.relations, found)
     inferred = [RuleInference(inference, rule) for rule in flat]
     inference.finish_relations()
     rules: list[Rule] = []

@@ -173,7 +173,8 @@ class Window:
 
 @dataclass(frozen=True)
 class Relation:
-    """`location` is the column that places a tuple; `choices` are sets of key columns of which each value occurs once.
+    """`location` is the column that places a tuple, and `everywhere` says that every node holds all of them; `choices` are sets
+    of key columns of which each value occurs once.
 
     `on_demand` says that only the tuples need to be derived that others ask for (Souffle's magic sets). `role` is what `.event`
     or `.slow` says of the relation in an event program.
@@ -183,6 +184,7 @@ class Relation:
     fields: tuple[Field, ...]
     span: Span
     location: int | None = None
+    everywhere: bool = False
     equivalence: bool = False
     choices: tuple[tuple[int, ...], ...] = ()
     window: Window | None = None

@@ -146,7 +146,7 @@ class FormulaDiagrams(Semiring[Bdd], Generic[Token]):
         before = self.tokens
         self.levels, self.tokens = {}, {}
         self.place(order)
-        return [self._moved(value, before) for value in values]
+        return [self.moved(value, before) for value in values]
 
     def _make_room(self, capacity: int) -> None:
         self.capacity = capacity
@@ -155,7 +155,7 @@ class FormulaDiagrams(Semiring[Bdd], Generic[Token]):
         self._numbers = {each: at for at, each in enumerate(self._variables)}
         self.zero, self.one = self._set.mk_false(), self._set.mk_true()
 
-    def _moved(self, value: Bdd, before: Mapping[int, Token]) -> Bdd:
+    def moved(self, value: Bdd, before: Mapping[int, Token]) -> Bdd:
         # A positive function that is true without a token is true with it.
         def rebuild(token: Token, low: Bdd, high: Bdd) -> Bdd:
             return low.l_or(self.literal(token).l_and(high))

@@ -1,0 +1,520 @@
+"""Rules that read several nodes, as rules that read one each.
+
+A body is evaluated at one place after the other. At each, the literals of that place are joined; what the rest of the rule needs
+of the result goes on to the next place as a tuple of a helper relation, and the head to its own place:
+
+    reach(@x, y) :- link(@x, z), reach(@z, y).       becomes      link!z(@z, x) :- link(@x, z).
+                                                                  reach(@x, y) :- link!z(@z, x), reach(@z, y).
+
+A place can be next if it is a constant or a value that is known by then; atoms that do not name each other's places are shipped
+to one that both name. Of all orders, the one is taken that ships least: tuples that come out of the rule's own recursion weigh
+most, then steps count, then columns. Relations that are everywhere are read wherever the body is. What only asks whether
+something is not there, or aggregates, is asked at the place it names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from whence.lang.diagnostics import (
+    Diagnostic,
+    ProgramError,
+    ScatteredAggregate,
+    UnconnectedPlaces,
+    UnnamableNode,
+    UnplacedRelation,
+)
+from whence.lang.order import binds as bound_by
+from whence.lang.order import is_bound, is_ready, names_in, names_met, order_body
+from whence.lang.program import (
+    Aggregation,
+    Anything,
+    Atom,
+    Comparison,
+    Const,
+    Generator,
+    Literal,
+    Negation,
+    Program,
+    Relation,
+    Rule,
+    Term,
+    Var,
+)
+from whence.lang.strata import stratify
+from whence.lang.tree import NOWHERE, walk
+from whence.lang.types import NUMBER, SYMBOL, UNSIGNED, Field, Kind
+
+HERE = "here!"  # holds the node's own name, at each node
+_RECURSIVE = 4  # what shipping a tuple of the recursion weighs, against one from outside
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A program all of whose bodies are local. `sites` says by rule where its body is; None means wherever a node has the rows.
+
+    `helpers` are the relations that carry partial results, with the rule they were made for.
+    """
+
+    program: Program
+    sites: Mapping[str, Term | None]
+    helpers: Mapping[str, str]
+
+    def is_shipped(self, rule: Rule) -> bool:
+        """Whether heads of the rule may live elsewhere than its body."""
+        relation = self.program.relations[rule.head.relation]
+        if rule.is_fact or rule.head.relation == HERE:
+            return False
+        if relation.everywhere:
+            return self.sites[rule.name] is not None
+        return relation.location is not None and rule.head.args[relation.location] != self.sites[rule.name]
+
+
+def is_placed(program: Program) -> bool:
+    return any(relation.location is not None for relation in program.relations.values())
+
+
+def localize(program: Program) -> Placed:
+    """The program with local bodies. Raises `ProgramError` with every relation without a place and every rule that has no way."""
+    found: list[Diagnostic] = [
+        UnplacedRelation(relation.span, name=name)
+        for name, relation in program.relations.items()
+        if relation.location is None and not relation.everywhere
+    ]
+    found += _unnamable(program)
+    if found:
+        raise ProgramError(program.source, tuple(found))
+    localizer = _Localizer(program, found)
+    for rule in program.rules:
+        localizer.add(rule)
+    if not any(isinstance(part, Atom) and part.relation == HERE for rule in localizer.rules for part in rule.body):
+        del localizer.relations[HERE]
+    strata = stratify(localizer.relations, localizer.rules, program.subsumptions, found)
+    if found:
+        raise ProgramError(program.source, tuple(found))
+    planned = replace(program, relations=localizer.relations, rules=tuple(localizer.rules), strata=strata)
+    return Placed(planned, localizer.sites, localizer.helpers)
+
+
+def _unnamable(program: Program) -> Iterator[Diagnostic]:
+    """Relations whose places cannot name nodes, or name other ones than the rest."""
+    first: Relation | None = None
+    for name, relation in program.relations.items():
+        if relation.location is None:
+            continue
+        kind = relation.fields[relation.location].kind
+        if kind not in (NUMBER, UNSIGNED, SYMBOL):
+            yield UnnamableNode(relation.span, name=name, kind=kind, problem="which is not a name")
+        elif first is None:
+            first = relation
+        elif kind != _kind_of_place(first):
+            problem = f"those of {first.name} by {_kind_of_place(first)}"
+            yield UnnamableNode(
+                relation.span, name=name, kind=kind, problem=problem, related=[(first.span, "it is here")]
+            )
+
+
+def _kind_of_place(relation: Relation) -> Kind:
+    assert relation.location is not None
+    return relation.fields[relation.location].kind
+
+
+@dataclass(frozen=True)
+class _Stop:
+    """A place that a body comes to, and the literals that are evaluated there."""
+
+    place: Term | None
+    literals: tuple[Literal, ...]
+
+
+@dataclass(frozen=True)
+class _Way:
+    stops: tuple[_Stop, ...]
+    weight: tuple[int, int]
+
+
+class _Localizer:
+    def __init__(self, program: Program, found: list[Diagnostic]) -> None:
+        self.program = program
+        self.found = found
+        here = Field("node", "symbol", place_kind(program))
+        self.relations: dict[str, Relation] = {**program.relations, HERE: Relation(HERE, (here,), NOWHERE, location=0)}
+        self.rules: list[Rule] = []
+        self.sites: dict[str, Term | None] = {}
+        self.helpers: dict[str, str] = {}
+        self.shared: dict[str, str] = {}
+        self.recursive = {
+            name: frozenset(stratum.relations)
+            for stratum in program.strata
+            for name in stratum.relations
+            if stratum.recursive
+        }
+
+    # -- one rule
+
+    def add(self, rule: Rule) -> None:
+        if rule.is_fact:
+            self._keep(rule, None)
+            return
+        rule = self._with_named_places(rule)
+        try:
+            way = _Search(self, rule).best()
+        except _Refused as refused:
+            meeting = self._meeting(rule)
+            if meeting is None:
+                self.found.append(refused.diagnostic)
+                return
+            rule, way = meeting
+        self._write(rule, way)
+
+    def _meeting(self, rule: Rule) -> tuple[Rule, _Way] | None:
+        """The rule with what lives apart shipped to a third place: one that an argument of both names.
+
+        In `reach(x, @y) :- link(@x, z), reach(z, @y).` neither atom names the other's place, but both name z.
+        """
+        kind = place_kind(self.program)
+        atoms = [each for each in rule.body if isinstance(each, Atom) and place_of(each, self.relations) is not None]
+        names = [{arg for arg in each.args if isinstance(arg, Var) and arg.kind == kind} for each in atoms]
+        shared = [each for at, one in enumerate(names) for other in names[at + 1 :] for each in one & other]
+        for place in sorted(set(shared), key=lambda each: each.name):
+            body = list(rule.body)
+            moves: list[tuple[int, Atom]] = []
+            for atom, known in zip(atoms, names, strict=True):
+                if place in known and place_of(atom, self.relations) != place:
+                    moves.append((body.index(atom), atom))
+            moved = {at: Atom(f"{atom.relation}!", (place, *_variables(atom, place)), atom.span) for at, atom in moves}
+            trial = _Localizer(self.program, [])
+            trial.relations = dict(self.relations)
+            for atom in moved.values():
+                trial._declare(atom, 0)
+            changed = replace(rule, body=tuple(moved.get(at, each) for at, each in enumerate(body)))
+            try:
+                _Search(trial, changed).best()
+            except _Refused:
+                continue
+            return self._shipped_together(rule, place, moves)
+        return None
+
+    def _shipped_together(self, rule: Rule, place: Var, moves: list[tuple[int, Atom]]) -> tuple[Rule, _Way]:
+        body = list(rule.body)
+        for at, atom in moves:
+            others = tuple(each for each in body if each is not atom)
+            stops = (_Stop(place_of(atom, self.relations), (atom,)), _Stop(place, others))
+            body[at] = self._helper(rule, [atom], set(names_met(atom)), stops)
+        changed = replace(rule, body=tuple(body))
+        return changed, _Search(self, changed).best()
+
+    def _with_named_places(self, rule: Rule) -> Rule:
+        """A place that is `_` or is computed gets a variable, so that the rest of the rule can speak of it."""
+        body: list[Literal] = []
+        for at, literal in enumerate(rule.body):
+            if isinstance(literal, Atom):
+                column = self.relations[literal.relation].location
+                place = None if column is None else literal.args[column]
+                if column is not None and not isinstance(place, Var | Const | None):
+                    name = Var(f"place#{at}", self.relations[literal.relation].fields[column].kind)
+                    args = (*literal.args[:column], name, *literal.args[column + 1 :])
+                    body.append(replace(literal, args=args))
+                    if not isinstance(place, Anything):
+                        assert place is not None
+                        body.append(Comparison("=", name, place, literal.span))
+                    continue
+            body.append(literal)
+        return replace(rule, body=tuple(body))
+
+    def _write(self, rule: Rule, way: _Way) -> None:
+        known: Atom | None = None
+        last = len(way.stops) - 1
+        for number, stop in enumerate(way.stops):
+            body = [*([known] if known is not None else ()), *stop.literals]
+            if number == 0 and stop.place is not None and not self._is_local_already(stop):
+                body.insert(0, Atom(HERE, (stop.place,), rule.span))
+            ordered, bound = order_body(body, set())
+            if number == last:
+                self._finish(rule, tuple(ordered), stop.place)
+                return
+            known = self._helper(rule, ordered, bound, way.stops[number:])
+
+    def _is_local_already(self, stop: _Stop) -> bool:
+        return any(isinstance(each, Atom) and place_of(each, self.relations) == stop.place for each in stop.literals)
+
+    def _finish(self, rule: Rule, body: tuple[Literal, ...], place: Term | None) -> None:
+        head = self.relations[rule.head.relation]
+        is_local = place is None or (head.location is not None and rule.head.args[head.location] == place)
+        if is_local or not any(isinstance(each, Aggregation) for each in body):
+            self._keep(replace(rule, body=body), place)
+            return
+        # Groups are made where their rows are; the head is shipped by a rule that has no aggregate.
+        args = tuple(dict.fromkeys(part for part in walk(rule.head.args) if isinstance(part, Var)))
+        groups = Atom(f"{rule.name}!groups", args, rule.head.span)
+        self._declare(groups, None)
+        self._keep(Rule(f"{groups.relation}#1", groups, body, rule.span), place)
+        self._keep(replace(rule, body=(groups,)), place)
+
+    def _helper(self, rule: Rule, body: list[Literal], bound: set[str], stops: tuple[_Stop, ...]) -> Atom:
+        """The relation that carries what is known at one place to the next; one that does it already is taken."""
+        target = stops[1].place
+        assert target is not None
+        later = [literal for after in stops[1:] for literal in after.literals]
+        kinds = {part.name: part.kind for part in walk(tuple(body)) if isinstance(part, Var)}
+        needed = {name for literal in later for name in names_met(literal)}
+        needed |= {name for arg in rule.head.args for name in names_in(arg)}
+        carried = [
+            Var(name, kinds[name]) for name in kinds if name in bound & needed and Var(name, kinds[name]) != target
+        ]
+        args = (target, *carried)
+        key = _canonical(args, body)
+        if key is not None and key in self.shared:
+            return Atom(self.shared[key], args, rule.span)
+        name = self._name(rule, body, target)
+        head = Atom(name, args, rule.span)
+        if key is not None:
+            self.shared[key] = name
+        self.helpers[name] = rule.name
+        self._declare(head, 0)
+        self._keep(Rule(f"{name}#1", head, tuple(body), rule.span), stops[0].place)
+        return head
+
+    def _name(self, rule: Rule, body: list[Literal], target: Term) -> str:
+        only = body[0] if len(body) == 1 else None
+        if isinstance(only, Atom) and target in only.args and only.relation != HERE:
+            column = self.relations[only.relation].fields[only.args.index(target)].name
+            name = f"{only.relation}!{column}"
+            if name not in self.relations:
+                return name
+        number = sum(made_for == rule.name for made_for in self.helpers.values()) + 1
+        return f"{rule.name}!{number}"
+
+    def _declare(self, head: Atom, location: int | None) -> None:
+        fields = tuple(
+            Field(arg.name if isinstance(arg, Var) else f"c{at}", str(arg.kind), arg.kind)
+            for at, arg in enumerate(head.args)
+        )
+        self.relations[head.relation] = Relation(head.relation, fields, head.span, location=location)
+
+    def _keep(self, rule: Rule, place: Term | None) -> None:
+        self.rules.append(rule)
+        self.sites[rule.name] = place
+
+
+def _variables(atom: Atom, apart: Var) -> list[Var]:
+    return list(dict.fromkeys(part for part in walk(atom.args) if isinstance(part, Var) and part != apart))
+
+
+def place_kind(program: Program) -> Kind:
+    """The kind of the values that name nodes."""
+    return next(_kind_of_place(each) for each in program.relations.values() if each.location is not None)
+
+
+def place_of(atom: Atom, relations: Mapping[str, Relation]) -> Term | None:
+    column = relations[atom.relation].location
+    return None if column is None else atom.args[column]
+
+
+# -- the way of a body ------------------------------------------------------------------------------------------------
+
+
+class _Refused(Exception):
+    def __init__(self, diagnostic: Diagnostic) -> None:
+        self.diagnostic = diagnostic
+
+
+@dataclass(frozen=True)
+class _Journey:
+    """How far a body has come: the stops so far, what is not evaluated yet, what is known, what it has cost."""
+
+    stops: tuple[_Stop, ...]
+    waiting: list[Literal]
+    known: frozenset[str] = frozenset()
+    weight: tuple[int, int] = (0, 0)
+    is_recursive: bool = False
+
+
+@dataclass
+class _Search:
+    """The best way for the body of a rule, by trying all of them."""
+
+    localizer: _Localizer
+    rule: Rule
+    best_way: _Way | None = None
+    places: Mapping[int, Term | None] = field(default_factory=dict)
+    # The longest way that got stuck, for the message.
+    stuck: tuple[tuple[_Stop, ...], list[Literal]] = field(default_factory=lambda: ((), []))
+
+    def best(self) -> _Way:
+        body = list(self.rule.body)
+        self.places = {id(literal): self._place(literal) for literal in body}
+        named = [place for each in body if (place := self.places[id(each)]) is not None]
+        if not named:
+            return self._of_replicas(body, self.localizer.relations[self.rule.head.relation])
+        starts = [self.places[id(each)] for each in body if isinstance(each, Atom)]
+        # Without an atom that lives anywhere, relations that are everywhere name the place that something is asked at.
+        possible = [
+            *(each for each in starts if each is not None),
+            *(each for each in named if isinstance(each, Const)),
+        ]
+        for start in dict.fromkeys(possible or named):
+            self._visit(start, _Journey((), body))
+        if self.best_way is None:
+            raise _Refused(self._why_stuck())
+        return self.best_way
+
+    def _of_replicas(self, body: list[Literal], relation: Relation) -> _Way:
+        """A body that every node can evaluate: each derives what lives there."""
+        place = None if relation.location is None else self.rule.head.args[relation.location]
+        if isinstance(place, Var | Const):
+            return _Way((_Stop(place, tuple(body)),), (0, 0))
+        if place is None:
+            return _Way((_Stop(None, tuple(body)),), (0, 0))
+        name = Var("place#head", place.kind)
+        return _Way((_Stop(name, (*body, Comparison("=", name, place, self.rule.span))),), (0, 0))
+
+    def _visit(self, place: Term, journey: _Journey) -> None:
+        if self.best_way is not None and journey.weight >= self.best_way.weight:
+            return
+        known = set(journey.known)
+        if not journey.stops and not any(
+            isinstance(each, Atom) and self._is_at(each, place) for each in journey.waiting
+        ):
+            known |= set(names_in(place))  # the body is evaluated at this node only
+        here, rest = self._take(place, journey.waiting, known)
+        stops = (*journey.stops, _Stop(place, tuple(here)))
+        own = self.localizer.recursive.get(self.rule.head.relation, frozenset())
+        is_recursive = journey.is_recursive or any(isinstance(each, Atom) and each.relation in own for each in here)
+        step = _RECURSIVE if is_recursive else 1
+        if not rest:
+            self._arrive(stops, journey.weight, step)
+            return
+        if not here:
+            return
+        if len(stops) > len(self.stuck[0]):
+            self.stuck = (stops, rest)
+        later = {name for literal in rest for name in names_met(literal)}
+        later |= {name for arg in self.rule.head.args for name in names_in(arg)}
+        weight = (journey.weight[0] + step, journey.weight[1] + step * len(known & later))
+        for target in dict.fromkeys(self.places[id(each)] for each in rest):
+            if target is not None and target != place and is_bound(target, known):
+                self._visit(target, _Journey(stops, rest, frozenset(known), weight, is_recursive))
+
+    def _is_at(self, literal: Literal, place: Term) -> bool:
+        return self.places[id(literal)] == place
+
+    def _take(self, place: Term, waiting: list[Literal], known: set[str]) -> tuple[list[Literal], list[Literal]]:
+        """The literals that can be evaluated at a place, as many as can be; `known` takes the variables that they bind."""
+        here: list[Literal] = []
+        rest = list(waiting)
+        patient = True
+        while True:
+            found = next((each for each in rest if self._fits(each, place, known, patient=patient)), None)
+            if found is not None:
+                rest.remove(found)
+                here.append(found)
+                known |= set(bound_by(found))
+                patient = True
+            elif patient and not any(self._is_next(each, place, known) for each in rest):
+                patient = False  # no way on without what is everywhere
+            else:
+                return here, rest
+
+    def _is_next(self, literal: Literal, place: Term, known: set[str]) -> bool:
+        target = self.places[id(literal)]
+        return target is not None and target != place and is_bound(target, known)
+
+    def _fits(self, literal: Literal, place: Term, known: set[str], *, patient: bool) -> bool:
+        target = self.places[id(literal)]
+        if not is_ready(literal, known):
+            return False
+        if target is not None:
+            return target == place
+        if isinstance(literal, Atom) and patient:  # without anything in common, rows would be shipped with all of it
+            return any(name in known for name in names_met(literal))
+        return True
+
+    def _arrive(self, stops: tuple[_Stop, ...], weight: tuple[int, int], step: int) -> None:
+        relation = self.localizer.relations[self.rule.head.relation]
+        home = None if relation.location is None else self.rule.head.args[relation.location]
+        if home != stops[-1].place:
+            weight = (weight[0] + step, weight[1] + step * len(self.rule.head.args))
+        if self.best_way is None or weight < self.best_way.weight:
+            self.best_way = _Way(stops, weight)
+
+    # -- places of literals
+
+    def _place(self, literal: Literal) -> Term | None:
+        match literal:
+            case Atom():
+                return place_of(literal, self.localizer.relations)
+            case Negation(atom=atom):
+                place = place_of(atom, self.localizer.relations)
+                if isinstance(place, Anything):
+                    raise _Refused(self._scattered(f"!{atom.relation}", "all nodes", literal))
+                return place
+            case Aggregation():
+                return self._place_of_aggregate(literal)
+            case Comparison() | Generator():
+                return None
+
+    def _place_of_aggregate(self, literal: Aggregation) -> Term | None:
+        places = dict.fromkeys(place for atom in _atoms(literal) if (place := place_of(atom, self.localizer.relations)))
+        what = f"a {literal.op}"
+        if len(places) > 1:
+            raise _Refused(self._scattered(what, f"several places, {_say(*places)}", literal))
+        for place in places:
+            if isinstance(place, Var) and place.name not in literal.outer:
+                raise _Refused(self._scattered(what, "all nodes", literal))
+            if not isinstance(place, Var | Const):
+                raise _Refused(self._scattered(what, "all nodes", literal))
+        return next(iter(places), None)
+
+    def _scattered(self, what: str, problem: str, literal: Literal) -> Diagnostic:
+        return ScatteredAggregate(literal.span, rule=self.rule.name, what=what, problem=problem)
+
+    def _why_stuck(self) -> Diagnostic:
+        stops, rest = self.stuck
+        literal = next(
+            (each for each in rest if self.places[id(each)] is not None), rest[0] if rest else self.rule.body[0]
+        )
+        place = self.places[id(literal)]
+        known = [each.relation for stop in stops for each in stop.literals if isinstance(each, Atom)]
+        relation = next((part.relation for part in walk(literal) if isinstance(part, Atom)), "it")
+        return UnconnectedPlaces(
+            literal.span,
+            rule=self.rule.name,
+            relation=relation,
+            place=_say(place) if place is not None else "a place",
+            known=" or ".join(dict.fromkeys(known)) or "another atom",
+        )
+
+
+def _atoms(literal: Aggregation) -> Iterator[Atom]:
+    return (part for part in walk(literal.bodies) if isinstance(part, Atom))
+
+
+def _say(*places: Term) -> str:
+    return " and ".join(
+        each.name.partition("#")[0] if isinstance(each, Var) else repr(each.value) if isinstance(each, Const) else "_"
+        for each in places
+    )
+
+
+def _canonical(args: tuple[Term, ...], body: list[Literal]) -> str | None:
+    """The same text for helpers that hold the same, whatever their variables are called; None if that is not easily told."""
+    names: dict[str, str] = {}
+    text: list[str] = []
+    for literal in body:
+        if not isinstance(literal, Atom):
+            return None
+        text.append(literal.relation)
+        for arg in literal.args:
+            match arg:
+                case Var(name=name):
+                    text.append(names.setdefault(name, f"v{len(names)}"))
+                case Const(value=value):
+                    text.append(repr(value))
+                case Anything():
+                    text.append("_")
+                case _:
+                    return None
+    shown = [names[arg.name] if isinstance(arg, Var) else str(arg) for arg in args]
+    return " ".join([*shown, ":-", *text])
