@@ -36,6 +36,8 @@ from whence.runtime.figures import Traffic
 class Strategy(StrEnum):
     SUPPORT = "support"
     DRED = "dred"
+    RELATIVE = "relative"
+    ABSORPTION = "absorption"
 
 
 class Ship(StrEnum):
