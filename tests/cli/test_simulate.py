@@ -9,6 +9,9 @@ import networkx as nx
 import pytest
 from tests.cli.conftest import Whence
 
+from whence.cli.simulate import Strategy
+from whence.network import STRATEGIES
+
 PROGRAM = """.decl link(@a:symbol, b:symbol) .input link .output reach
 reach(@x, y) :- link(@x, y).
 reach(@x, y) :- link(@x, z), reach(@z, y).
@@ -65,6 +68,16 @@ def test_trace_and_picture(whence: Whence) -> None:
     assert "<table>" in Path("run.html").read_text()
 
 
+def test_facts_are_there_from_the_start(whence: Whence) -> None:
+    Path("facts").mkdir()
+    Path("facts/link.facts").write_text("B\tE\n")
+    figures = simulated(whence, "-F", "facts")
+    assert [each["epoch"] for each in figures["epochs"]] == [0, 1, 2]
+    assert "C\tE" in Path("out/reach.csv").read_text().splitlines()
+    assert sum(node["bytes"] for node in figures["by_node"].values()) == figures["bytes"]
+    assert sum(node["state_bytes"] for node in figures["by_node"].values()) == figures["state_bytes"]
+
+
 def refused(whence: Whence, *options: str) -> str:
     result = whence("simulate", "p.dl", "--updates", "u.jsonl", *options)
     assert result.exit_code == 1
@@ -99,6 +112,10 @@ def test_bad_records_are_refused_all_at_once(whence: Whence) -> None:
 def test_what_a_strategy_cannot_run_is_refused_by_name(whence: Whence) -> None:
     Path("p.dl").write_text(PROGRAM.replace(".output reach", ".decl reach(@x:symbol, y:symbol) eqrel .output reach"))
     assert "support cannot maintain reach on nodes: reach is an eqrel" in refused(whence)
+
+
+def test_every_strategy_can_be_chosen() -> None:
+    assert set(Strategy) == set(STRATEGIES)
 
 
 def test_ways_of_shipping_that_a_strategy_does_not_have(whence: Whence) -> None:

@@ -36,8 +36,6 @@ from whence.runtime.figures import Traffic
 class Strategy(StrEnum):
     SUPPORT = "support"
     DRED = "dred"
-    RELATIVE = "relative"
-    ABSORPTION = "absorption"
 
 
 class Ship(StrEnum):
@@ -175,15 +173,15 @@ class _History:
         }
 
     def as_json(self, strategy: str) -> dict[str, object]:
+        sent = self.network.simulation.figures.by_node
         return {
             "strategy": strategy,
             "nodes": len(self.network.processes),
             **self.totals(),
             "epochs": [each.as_json() for each in self.figures],
             "by_node": {
-                str(place): traffic.as_json()
-                for place, traffic in self.network.simulation.figures.by_node.items()
-                if place in self.network.processes
+                str(place): {**sent.get(place, Traffic()).as_json(), "state_bytes": sum(process.state_bytes())}
+                for place, process in self.network.processes.items()
             },
         }
 
