@@ -182,3 +182,10 @@ def test_the_example_runs() -> None:
         exspan, _, advanced = (int(number.replace(",", "")) for number in row[-3:])
         assert advanced < exspan / 2, name
     assert 'route("n5", "n3", "n3")' in done.stdout
+
+
+def test_the_picture_of_the_page_is_what_the_command_draws(tmp_path: Path) -> None:
+    files = [EXAMPLE / "packets.dl", "-F", EXAMPLE / "facts", "--events", EXAMPLE / "packets.jsonl"]
+    invoke("run", *files, "--store", tmp_path / "store", "--quiet")
+    drawn = invoke("why", tmp_path / "store", "--class", '["n1", "n3"]', "--format", "svg")
+    assert drawn.output == (EXAMPLE.parents[1] / "docs" / "events-ways.svg").read_text(encoding="utf-8")
