@@ -8,6 +8,7 @@ from random import Random
 import pytest
 
 from whence import Session, Update, load, reference
+from whence.backends.local import assemble as assembling
 from whence.plan import UnsuitableStrategy
 from whence.plan import compile as compiling
 from whence.prepared import STRATEGIES, prepare
@@ -36,10 +37,58 @@ def test_a_thousand_sessions_plan_once(monkeypatch: pytest.MonkeyPatch) -> None:
     sessions = [Session(prepared) for _ in range(1000)]
     assert len(planned) == once
     assert all(session.plan is sessions[0].plan for session in sessions)
-    assert len(prepared.shared.dictionary.holders) == 1000
+    assert len(prepared.shared.dictionary.holders) == 1000 + 1  # the constants of plans are held once for all
     del sessions
     gc.collect()
-    assert not prepared.shared.dictionary.holders
+    assert set(prepared.shared.dictionary.holders) == {prepared.shared.assembler}
+
+
+def test_plans_are_assembled_for_all_sessions_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    assembled: list[object] = []
+    assemble = assembling._Assembly.assemble
+    monkeypatch.setattr(
+        assembling._Assembly, "assemble", lambda self, plan: assembled.append(plan) or assemble(self, plan)
+    )
+    prepared = prepare(ROUTES)
+    for _ in range(3):
+        session = Session(prepared)
+        session.apply([Update("+", "link", ("a", "b", 1)), Update("+", "link", ("b", "c", 1))])
+        session.apply([Update("-", "link", ("a", "b", 1))])
+        assert session.views() == reference.evaluate(ROUTES, {"link": {("b", "c", 1)}, "down": set()})
+    assert len(assembled) == len(set(assembled)) > 0
+
+
+def test_constants_of_assembled_plans_keep_their_words() -> None:
+    program = load("""
+    .decl p(x:symbol) .input p
+    .decl q(x:symbol) .output q
+    .decl seen(x:symbol) .output seen
+    seen(x) :- p(x).
+    q(x) :- p(x), x != "left out".
+    """)
+    prepared = prepare(program)
+    first = Session(prepared)
+    first.apply([Update("+", "p", ("a",))])
+    del first
+    gc.collect()
+    prepared.shared.dictionary.reclaim()
+    second = Session(prepared)
+    second.apply([Update("+", "p", (name,)) for name in ("b", "c", "left out", "d")])
+    assert second.views()["q"] == {("b",), ("c",), ("d",)}
+
+
+def test_instructions_of_rules_that_are_gone_are_forgotten() -> None:
+    session = Session(prepare(ROUTES))
+    made = session.backend.shared.assembler.made
+    session.apply([Update("+", "link", ("a", "a", 1))])
+    before = len(made)
+    for at in range(5):
+        session.add_rule(f"extra{at}: alone(x) :- link(x, x, {at}).")
+        session.apply([Update("+", "link", ("a", "a", at))])
+        session.drop_rule(f"extra{at}")
+    session.apply([Update("+", "link", ("b", "b", 1))])
+    gc.collect()
+    assert len(made) <= before
 
 
 @pytest.mark.parametrize("strategy", ["support", "dred", "absorption", "recompute"])

@@ -60,6 +60,12 @@ def test_25_kills_in_200_epochs(seed: int, tmp_path: Path) -> None:
     assert results(tmp_path / "killed") == expected
 
 
+def was_killed(ended: tuple[int, int], at: int) -> bool:
+    """How often views are published depends on the machine, so that a run may come to its end before its last instants."""
+    code, instants = ended
+    return code == -signal.SIGKILL if instants >= at else code == 0
+
+
 def test_a_kill_at_every_instant_of_a_short_run(tmp_path: Path) -> None:
     """At every 31st, unless there is time."""
     options = ("--snapshot-every", "3", "--retain", "2")
@@ -70,7 +76,7 @@ def test_a_kill_at_every_instant_of_a_short_run(tmp_path: Path) -> None:
     for at in range(1, instants + 1, 1 if LONG else 31):
         for halve in (False, True):
             folder = _fresh(tmp_path / f"killed{at}{halve}")
-            assert run(folder, *options, kill_at=at, halve=halve)[0] == -signal.SIGKILL
+            assert was_killed(run(folder, *options, kill_at=at, halve=halve), at)
             assert run(folder, *options)[0] == 0, at
             assert results(folder) == expected, at
 
@@ -84,7 +90,7 @@ def test_a_kill_at_every_instant_of_a_short_run_in_parts(tmp_path: Path) -> None
     assert instants > 200
     for at in range(1, instants + 1, 1 if LONG else 60):
         folder = _fresh(tmp_path / f"killed{at}")
-        assert run_in_parts(folder, kill_at=at, halve=bool(at % 2))[0] == -signal.SIGKILL
+        assert was_killed(run_in_parts(folder, kill_at=at, halve=bool(at % 2)), at)
         assert run_in_parts(folder)[0] == 0, at
         assert results(folder)[0::2] == (changes, views), at
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 
@@ -70,74 +70,91 @@ class ColumnRunner:
         if not len(times):
             return made
         encoded = [_encoded(column) for column in columns]
-        shorts = self._shorts(self.store.events.event, encoded, len(times))
-        numbers = np.arange(first, first + len(times))
+        endless = np.zeros(len(times), dtype=bool)
+        shapes: dict[tuple[object, ...], list[tuple[Way, np.ndarray]]] = {}
         for rows in _by_class([columns[key] for key in self.store.keys]):
-            taken = [column.take(pa.array(rows)) for column in columns]
-            example: Tuple = tuple(column[0].as_py() for column in taken)
+            example: Tuple = tuple(column[int(rows[0])].as_py() for column in columns)
             try:
-                ways = self._ways(example, taken)
+                ways = self._ways(example)
             except EndlessRun as error:
                 made.letters.append(Letter(self._record(example), str(error), len(rows)))
+                endless[rows] = True
                 continue
             if not ways:
                 reason = first_shortfall(self.store, Fact(self.store.events.event, example))
                 made.letters.append(Letter(self._record(example), reason, len(rows)))
-            runs = pa.array(numbers[rows])
-            events = self._events(taken, times.take(pa.array(rows)), shorts.take(pa.array(rows)), runs)
-            made.events.append(events)
-            codes = [[each[row] for row in rows] for each in encoded]
             for way in ways:
-                self._output(way, taken, codes, runs, made)
+                shapes.setdefault(_shape(way), []).append((way, rows))
+        numbers = np.arange(first, first + len(times))
+        made.events.append(
+            self._events(columns, times, self._shorts(self.store.events.event, encoded), numbers, ~endless)
+        )
+        for classes in shapes.values():
+            self._outputs(classes, columns, encoded, numbers, made)
         return made
 
-    def _ways(self, example: Tuple, columns: Sequence[pa.Array]) -> list[Way]:  # noqa: ARG002
+    def _ways(self, example: Tuple) -> list[Way]:
         ways = self.store.ways(example)
         if ways is None:
             raise NotInColumns(self.store.events.event)
         return ways
 
-    def _events(self, columns: Sequence[pa.Array], times: pa.Array, shorts: pa.Array, runs: pa.Array) -> pa.Table:
-        place = _as_text(columns[self.store.events.place_column(self.store.events.event)])
-        size = len(runs)
+    def _events(
+        self, columns: Sequence[pa.Array], times: pa.Array, shorts: pa.Array, numbers: np.ndarray, kept: np.ndarray
+    ) -> pa.Table:
+        size = len(numbers)
         arrays = [
-            place,
-            runs,
+            _as_text(columns[self.store.events.place_column(self.store.events.event)]),
+            pa.array(numbers),
             _repeated(self.store.events.event, pa.string(), size),
             _rows_as_json(columns),
             shorts,
             times,
             _repeated(self.configuration, pa.int64(), size),
         ]
-        return pa.Table.from_arrays(arrays, schema=LAYOUTS["events"].schema)
+        found = pa.Table.from_arrays(arrays, schema=LAYOUTS["events"].schema)
+        return found if kept.all() else found.filter(pa.array(kept))
 
-    def _output(
-        self, way: Way, columns: Sequence[pa.Array], encoded: list[list[bytes]], runs: pa.Array, made: Made
+    def _outputs(
+        self,
+        classes: list[tuple[Way, np.ndarray]],
+        columns: Sequence[pa.Array],
+        encoded: list[list[bytes]],
+        numbers: np.ndarray,
+        made: Made,
     ) -> None:
-        size = len(runs)
-        relation = self.store.events.program.relations[way.path.relation]
+        """Outputs of classes whose ways differ in constants only, all at once."""
+        rows = np.concatenate([rows for _, rows in classes])
+        of = np.repeat(np.arange(len(classes)), [len(rows) for _, rows in classes])
+        relation = self.store.events.program.relations[classes[0][0].path.relation]
         values: list[pa.Array] = []
-        codes: list[list[bytes] | bytes] = []
-        for term, each in zip(way.path.columns, relation.fields, strict=True):
-            match term:
-                case Const(value=value):
-                    values.append(_repeated(value, TYPES[each.kind], size))
-                    codes.append(encode(value))
+        codes: list[list[bytes]] = []
+        for at, each in enumerate(relation.fields):
+            terms = [way.path.columns[at] for way, _ in classes]
+            match terms[0]:
+                case Const():
+                    constants = [term.value for term in terms if isinstance(term, Const)]
+                    values.append(pa.array(constants, TYPES[each.kind]).take(pa.array(of)))
+                    texts = [encode(constant) for constant in constants]
+                    codes.append([texts[number] for number in of.tolist()])
                 case Var(name=name):
-                    at = int(name[1:])
-                    values.append(columns[at])
-                    codes.append(encoded[at])
+                    source = int(name[1:])
+                    values.append(columns[source].take(pa.array(rows)))
+                    own = encoded[source]
+                    codes.append([own[row] for row in rows.tolist()])
                 case _:
-                    column = self._computed(term, columns, each.kind)
-                    values.append(column)
-                    codes.append(_encoded(column))
-        shorts = self._shorts(relation.name, codes, size)
-        place = _as_text(values[self.store.events.place_column(relation.name)])
+                    parts = [
+                        self._computed(term, [column.take(pa.array(rows)) for column in columns], each.kind)
+                        for term, (_, rows) in zip(terms, classes, strict=True)
+                    ]
+                    values.append(pa.concat_arrays(parts))
+                    codes.append(_encoded(values[-1]))
+        runs = pa.array(numbers[rows])
         arrays = [
-            place,
-            shorts,
-            _repeated(way.place, pa.string(), size),
-            _repeated(way.step, pa.binary(SIZE), size),
+            _as_text(values[self.store.events.place_column(relation.name)]),
+            self._shorts(relation.name, codes),
+            pa.array([way.place for way, _ in classes], pa.string()).take(pa.array(of)),
+            pa.array([way.step for way, _ in classes], pa.binary(SIZE)).take(pa.array(of)),
             runs,
         ]
         made.outputs.append(pa.Table.from_arrays(arrays, schema=LAYOUTS["outputs"].schema))
@@ -152,20 +169,16 @@ class ColumnRunner:
             raise AssertionError(f"an attribute without a value is a key: {reason}") from reason
         return pa.array(values, TYPES[kind])
 
-    def _shorts(self, relation: str, columns: Iterable[list[bytes] | bytes], size: int) -> pa.Array:
+    def _shorts(self, relation: str, columns: Sequence[list[bytes]]) -> pa.Array:
         """How the ids of tuples begin, from their columns as they are digested."""
-        listed = list(columns)
-        head = blake2b(
-            self.ids.version + b"t" + encode(relation) + b"t" + struct.pack(">I", len(listed)), digest_size=SIZE
-        )
-        constant, rest = _constant_head(listed)
-        head.update(constant)
+        begun = self.ids.version + b"t" + encode(relation) + b"t" + struct.pack(">I", len(columns))
+        head = blake2b(begun, digest_size=SIZE)
         found = []
-        for parts in zip(*(([each] * size if isinstance(each, bytes) else each) for each in rest), strict=True):
+        for parts in zip(*columns, strict=True):
             digest = head.copy()
             digest.update(b"".join(parts))
             found.append(digest.digest()[:SHORT])
-        return pa.array(found if rest else [head.digest()[:SHORT]] * size, pa.binary(SHORT))
+        return pa.array(found, pa.binary(SHORT))
 
     def _record(self, example: Tuple) -> str:
         return json.dumps({"relation": self.store.events.event, "tuple": list(example)}, ensure_ascii=False)
@@ -205,9 +218,10 @@ def _encoded(column: pa.Array) -> list[bytes]:
     return found
 
 
-def _constant_head(columns: list[list[bytes] | bytes]) -> tuple[bytes, list[list[bytes] | bytes]]:
-    at = next((at for at, each in enumerate(columns) if not isinstance(each, bytes)), len(columns))
-    return b"".join(each for each in columns[:at] if isinstance(each, bytes)), columns[at:]
+def _shape(way: Way) -> tuple[object, ...]:
+    """What ways have in common that differ in constants only."""
+    terms = tuple("constant" if isinstance(term, Const) else term for term in way.path.columns)
+    return way.path.relation, terms
 
 
 def _repeated(value: object, kind: pa.DataType, size: int) -> pa.Array:

@@ -9,6 +9,7 @@ written before is removed.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -22,7 +23,7 @@ import pyarrow.compute as pc
 from whence.events.columns import TYPES, ColumnRunner, Letter, Made
 from whence.events.program import EventProgram
 from whence.events.store import EventStore
-from whence.events.tables import LAYOUTS, write_table
+from whence.events.tables import LAYOUTS, write_unsynced
 from whence.io.changes import Changes, Update
 from whence.io.updates import DeadLetter, DeadLetterFile
 from whence.lang.program import Relation
@@ -189,6 +190,7 @@ class _Task:
                 waiting.facts.setdefault(name, []).extend(tables)
             results += map(_letter, made.letters)
         results += self._write(waiting, share)
+        os.sync()  # before the manifest names any of the files
         results += [
             _result(name, payload=_packed(store.tables[name].fresh, name))
             for name in ("nodes", "links")
@@ -231,11 +233,11 @@ class _Task:
             times = _days(rows, made.events)
             for (place, day), part in _parts(pa.concat_tables(rows), times):
                 path = f"place={_safe(place)}/day={day}/{name}"
-                total = write_table(part, Path(self.folder) / table / path)
+                total = write_unsynced(part, Path(self.folder) / table / path)
                 yield _result(table, path=path, checksum=total, rows=len(part))
         for relation, tables in made.facts.items() if self.facts_to is not None else ():
             rows_of = pa.concat_tables(tables)
-            write_table(rows_of, Path(str(self.facts_to)) / relation / name)
+            write_unsynced(rows_of, Path(str(self.facts_to)) / relation / name)
             yield _result("fact", path=f"{relation}/{name}", rows=len(rows_of))
 
 

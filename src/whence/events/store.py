@@ -34,7 +34,7 @@ from whence.provenance.proofs import Proof
 from whence.reference.solve import Solver
 
 CLASSES = 100_000
-SHORT = 8
+SHORT = 4  # bytes of an id that outputs are looked up by: what is found is run again and compared
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ class EventStore:
             outputs = self._walk(event)[0]
         else:
             outputs = [(way.path.output(row, self._solver), way.place, way.step) for way in known]
-        trail = self._admit(event, time)
+        trail = self.admit(event, time)
         for output, place, step in outputs:
             self.arrived(output, trail.onward(place, step))
         return [output for output, _, _ in outputs]
@@ -162,7 +162,8 @@ class EventStore:
     def class_of(self, row: Tuple) -> Tuple:
         return tuple(row[column] for column in self.keys)
 
-    def _admit(self, event: Fact, time: float | None) -> Trail:
+    def admit(self, event: Fact, time: float | None) -> Trail:
+        """Keeps an event that has come in; gives what it takes along."""
         identity = self.ids.tuple_id(event)
         place, text = self.texts.place(event), self.texts.text(event)
         self.tables["events"].insert(

@@ -17,11 +17,13 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
+from whence.io.updates import reported_writing
 from whence.pipeline.files import Damaged, StateError, checksum, reported_reading, write_file
 
 FORMAT = 1
 MANIFEST = "manifest.json"
 _ID = pa.binary(20)
+_LEVEL = 3
 _FEW = 200_000  # rows of a table that are kept in memory once one of them is looked up
 
 Row = tuple[Any, ...]
@@ -39,7 +41,7 @@ def _layout(*columns: tuple[str, pa.DataType], unique: bool = True) -> Layout:
 
 
 _PLACE, _IDS, _TEXT, _RUN = pa.string(), pa.list_(_ID), pa.string(), pa.int64()
-_SHORT = pa.binary(8)
+_SHORT = pa.binary(4)
 LAYOUTS: Mapping[str, Layout] = {
     # What came in, one row a run. `short` is how the tuple's id begins: enough to look it up, for what is found is compared.
     "events": _layout(
@@ -194,13 +196,42 @@ class Table:
         self.fresh, self._fresh_by_id = [], {}
 
 
+def as_parquet(rows: pa.Table) -> bytes:
+    """Runs grow, so they are written as differences; ids and texts of events hardly repeat, everything else does."""
+    names = rows.schema.names
+    deltas = {name: "DELTA_BINARY_PACKED" for name in ("run", "configuration") if name in names}
+    repeated = [name for name in names if name not in (*deltas, "short", "tuple")]
+    sink = pa.BufferOutputStream()
+    pq.write_table(
+        rows,
+        sink,
+        compression="zstd",
+        compression_level=_LEVEL,
+        use_dictionary=[_leaf(rows.schema.field(name)) for name in repeated],
+        column_encoding=deltas,
+        write_statistics=["short", "run", "time"] if "short" in names else True,
+    )
+    return bytes(sink.getvalue())
+
+
+def _leaf(column: pa.Field) -> str:
+    return f"{column.name}.list.element" if pa.types.is_list(column.type) else column.name
+
+
 def write_table(rows: pa.Table, path: Path) -> str:
     """Writes a file of a table; gives its checksum."""
-    sink = pa.BufferOutputStream()
-    pq.write_table(rows, sink, compression="zstd")
-    data = sink.getvalue().to_pybytes()
+    data = as_parquet(rows)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_file(path, data)
+    return checksum(data)
+
+
+def write_unsynced(rows: pa.Table, path: Path) -> str:
+    """The same, to survive a power failure only once `os.sync` has been called: cheaper where there are many files."""
+    data = as_parquet(rows)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with reported_writing(path):
+        path.write_bytes(data)
     return checksum(data)
 
 

@@ -115,9 +115,9 @@ class Generate:
 Step = Join | Check | Compare | Compute | Build | TakeApart | Generate
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class DeltaPlan:
-    """What follows for a rule from changes at one of its literals.
+    """What follows for a rule from changes at one of its literals. Plans are told apart by identity.
 
     `position` is the literal's place in the body. If it is negated, rows that come take derivations away.
     """

@@ -6,7 +6,7 @@ import pytest
 
 from whence import Session, load
 from whence.backends.local import machine, parallel
-from whence.backends.local.assemble import BUFFER
+from whence.backends.local.instructions import BUFFER
 
 
 @pytest.fixture(autouse=True, params=["one thread", "two threads"])

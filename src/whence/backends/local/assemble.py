@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from weakref import WeakKeyDictionary
 
 import numpy as np
-from numpy.typing import NDArray
 
 from whence.backends.local import machine
-from whence.backends.local.arrays import Ids, Lines
 from whence.backends.local.cells import ITEM, NO_ITEM, RECORD, Cells
-from whence.backends.local.memory import address_of
-from whence.backends.local.table import Table
-from whence.engine.protocol import Forbid
-from whence.lang.sizes import refuse_structure
-from whence.lang.types import NUMBER, UNSIGNED, Kind, ListKind, Primitive
+from whence.backends.local.instructions import Instructions, Needs
+from whence.backends.local.words import Dictionary, Words
+from whence.lang.types import FLOAT, NUMBER, UNSIGNED, Kind, ListKind, Primitive
 from whence.plan.steps import Build, Check, Compare, Compute, Constant, DeltaPlan, Join, Operand, Slot, TakeApart
 
-Encode = Callable[[Constant], int]
-CellsOf = Callable[[Kind], Cells]
 _COMPARISONS = {"=": 0, "!=": 1, "<": 2, "<=": 3, ">": 4, ">=": 5}
 _OPERATIONS = {
     "+": machine.ADD,
@@ -33,106 +27,70 @@ _OPERATIONS = {
     "max": machine.MAXIMUM,
     "constant": machine.COPY,
 }
-BUFFER = 1 << 15
-Words = NDArray[np.int64]
 
 
 class NotOnWords(Exception):
     """The plan has a step that needs values, not words."""
 
 
-class Scratch:
-    """Memory that plans share while they run, which they do one at a time."""
+class Assembler:
+    """The instructions of plans, made when one is first run by anybody who shares them, and kept as long as the plan is."""
 
-    def __init__(self) -> None:
-        self.memory: dict[str, NDArray[np.int64]] = {}
+    def __init__(self, dictionary: Dictionary) -> None:
+        self.dictionary = dictionary
+        self.made: WeakKeyDictionary[DeltaPlan, Instructions | None] = WeakKeyDictionary()
+        dictionary.holders.add(self)
 
-    def array(self, use: str, *shape: int) -> Words:
-        size = int(np.prod(shape))
-        if use not in self.memory or len(self.memory[use]) < size:
-            self.memory[use] = np.empty(2 * size, dtype=np.int64)
-        return self.memory[use][:size].reshape(shape)
+    def instructions(self, plan: DeltaPlan) -> Instructions | None:
+        """None if the plan needs values."""
+        try:
+            return self.made[plan]
+        except KeyError:
+            try:
+                found = _Assembly(self.dictionary).assemble(plan)
+            except NotOnWords:
+                found = None
+            self.made[plan] = found
+            return found
 
+    def cells_changed(self) -> None:
+        self.made.clear()
 
-@dataclass
-class Assembled:
-    """Instructions, and the tables whose indexes they use. `masks` are the places of forbidden flags.
-
-    What makes records, branches or lists runs in one thread only.
-    """
-
-    code: Words
-    tables: list[Table]
-    makes: list[Cells]
-    masks: list[tuple[int, Join | Check]]
-    blocks: Words
-    keys: Words
-    pairs: Words
-    state: Words
-    heads: Lines
-    head_ranks: Ids
-    is_last: bool = False
-
-    def start(self, forbid: Forbid) -> None:
-        for table in self.tables:
-            table.link_new()
-        for place, step in self.masks:
-            self.code[place] = forbid(step)
-        self.state[machine.NEXT] = self.state[machine.DEPTH] = self.state[machine.RESUME] = 0
-        self.is_last = False
-
-    def next_heads(self, ids: Ids) -> tuple[Lines, Ids]:
-        """More heads, as views that the next call overwrites; `is_last` tells whether that is all."""
-        count = machine.enumerate_heads(
-            self.code, ids, self.blocks, self.keys, self.pairs, self.state, self.heads, self.head_ranks
-        )
-        self.is_last = self.state[machine.STATUS] == machine.DONE
-        self.make_room()
-        return self.heads[:count], self.head_ranks[:count]
-
-    def make_room(self) -> None:
-        """If that is what the machine stopped for. Raises `TooLarge` if it was a value."""
-        status = self.state[machine.STATUS]
-        if status == machine.IS_TOO_LARGE:
-            raise refuse_structure()
-        if status == machine.NEEDS_ROOM:
-            next(each for each in self.makes if each.address == self.state[machine.WANTS]).make_room(machine.BLOCK)
-
-    @property
-    def described(self) -> list[int]:
-        """For compiled loops that run it: its arrays, in the order that `cascade` tells."""
-        depths, registers, _ = self.blocks.shape
-        return [
-            *(address_of(self.code), len(self.code), address_of(self.state), len(self.state)),
-            *(address_of(self.blocks), depths, registers, address_of(self.keys), len(self.keys)),
-            *(address_of(self.pairs), address_of(self.heads), self.heads.shape[1], address_of(self.head_ranks)),
-        ]
+    def held_words(self) -> Iterator[tuple[Kind, Words]]:
+        for each in self.made.values():
+            if each is not None:
+                yield from ((kind, np.array([word], dtype=np.int64)) for kind, word in each.constants)
 
 
-def assemble(
-    plan: DeltaPlan, tables: dict[str, Table], encode: Encode, cells_of: CellsOf, scratch: Scratch
-) -> Assembled:
-    """Raises `NotOnWords`."""
-    return _Assembler(tables, encode, cells_of).assemble(plan, scratch)
+class _Assembly:
+    """The instructions of one plan, as far as they are made."""
 
-
-class _Assembler:
-    def __init__(self, tables: dict[str, Table], encode: Encode, cells_of: CellsOf) -> None:
-        self.by_name = tables
-        self.encode = encode
-        self.cells_of = cells_of
-        self.tables: list[Table] = []
+    def __init__(self, dictionary: Dictionary) -> None:
+        self.dictionary = dictionary
+        self.cells_of = dictionary.cells_of
+        self.constants: set[tuple[Kind, int]] = set()
         self.makes: list[Cells] = []
         self.registers = 0
         self.masks: list[tuple[int, Join | Check]] = []
+        self.rows: list[tuple[int, str]] = []
+        self.slots: list[tuple[int, str]] = []
+        self.indexes: list[tuple[int, str, tuple[int, ...]]] = []
         self.code: list[int] = []
 
-    def assemble(self, plan: DeltaPlan, scratch: Scratch) -> Assembled:
+    def encode(self, constant: Constant) -> int:
+        word = self.dictionary.encode(constant.value, constant.kind)
+        if constant.kind not in (NUMBER, UNSIGNED, FLOAT):
+            self.constants.add((constant.kind, word))
+        return word
+
+    def assemble(self, plan: DeltaPlan) -> Instructions:
+        """Raises `NotOnWords`."""
         scan = plan.scan
         if scan is None:
             raise NotOnWords
         self.registers = plan.slots
-        self.code += [self.by_name[scan.relation].address, int(scan.recursive)]
+        self.rows.append((0, scan.relation))
+        self.code += [0, int(scan.recursive)]
         self.code += [len(scan.binds), len(scan.equals), len(scan.same)]
         self.code += [word for pair in scan.binds for word in pair]
         self.code += [word for column, constant in scan.equals for word in (column, self.encode(constant))]
@@ -140,23 +98,23 @@ class _Assembler:
         for step, needed in zip(plan.steps, _needed_after(plan), strict=True):
             self._step(step, sorted(needed))
         self._head(plan)
-        joins = sum(isinstance(step, Join) for step in plan.steps)
         widths = [len(step.key) for step in plan.steps if isinstance(step, Join)]
         widths += [len(step.args) for step in plan.steps if isinstance(step, Check)]
         widths += [each.columns for each in self.makes]
-        state = np.zeros(machine.SIZES + 3 * joins, dtype=np.int64)
-        state[machine.LEVELS] = joins
-        return Assembled(
+        return Instructions(
             np.array(self.code, dtype=np.int64),
-            self.tables,
-            self.makes,
-            self.masks,
-            scratch.array("blocks", joins + 1, self.registers + machine.RANKS, machine.BLOCK),
-            scratch.array("keys", max([*widths, 2]) * machine.BLOCK),
-            scratch.array("pairs", 2, machine.BLOCK),
-            state,
-            scratch.array("heads", BUFFER, len(plan.head)),
-            scratch.array("ranks", BUFFER).view(np.int32)[:BUFFER],
+            rows=self.rows,
+            slots=self.slots,
+            indexes=self.indexes,
+            masks=self.masks,
+            makes=self.makes,
+            constants=frozenset(self.constants),
+            needs=Needs(
+                joins=sum(isinstance(step, Join) for step in plan.steps),
+                registers=self.registers,
+                key=max([*widths, 2]),
+                head=len(plan.head),
+            ),
         )
 
     def _head(self, plan: DeltaPlan) -> None:
@@ -179,19 +137,20 @@ class _Assembler:
             case Join(relation=relation, recursive=recursive, key=key, binds=binds, same=same):
                 bound = {register for _, register in binds}
                 carried = [register for register in needed if register not in bound]
-                table = self.by_name[relation]
-                index = table.index(tuple(column for column, _ in key))
-                if table not in self.tables:
-                    self.tables.append(table)
-                self.masks.append((len(self.code) + 4, step))
-                words = [machine.JOIN, table.address, index.address, 0, int(recursive)]
+                at = len(self.code)
+                self.rows.append((at + 2, relation))
+                self.indexes.append((at + 3, relation, tuple(column for column, _ in key)))
+                self.masks.append((at + 4, step))
+                words = [machine.JOIN, 0, 0, 0, int(recursive)]
                 words += [len(key), len(binds), len(same), len(carried)]
                 words += self._operands([operand for _, operand in key])
                 words += [word for pair in (*binds, *same) for word in pair]
                 self._emit(words + carried)
             case Check(relation=relation, recursive=recursive, args=args, present=present):
-                self.masks.append((len(self.code) + 3, step))
-                words = [machine.CHECK, self.by_name[relation].by_value(), 0, int(present), int(recursive), len(args)]
+                at = len(self.code)
+                self.slots.append((at + 2, relation))
+                self.masks.append((at + 3, step))
+                words = [machine.CHECK, 0, 0, int(present), int(recursive), len(args)]
                 self._emit([*words, len(needed), *self._operands(args), *needed])
             case Compare(op=op, left=left, right=right, kind=kind):
                 if op not in _COMPARISONS or (op not in ("=", "!=") and kind not in (NUMBER, UNSIGNED)):

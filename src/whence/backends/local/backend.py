@@ -13,11 +13,11 @@ import numpy as np
 
 from whence.backends.local import cascade, machine, parallel
 from whence.backends.local.arrays import Ids, Lines, distinct, without
-from whence.backends.local.assemble import BUFFER, Assembled, NotOnWords, assemble
 from whence.backends.local.batch import UNRANKED, Batch, TracedBatch
 from whence.backends.local.cells import ITEM, NO_ITEM, RECORD
 from whence.backends.local.functors import apply_function, apply_functor, compare
 from whence.backends.local.groups import LocalGroups
+from whence.backends.local.instructions import BUFFER, Assembled
 from whence.backends.local.shared import Shared
 from whence.backends.local.table import Table
 from whence.backends.local.words import Words
@@ -35,7 +35,6 @@ from whence.plan.steps import (
     Check,
     Compare,
     Compute,
-    Constant,
     DeltaPlan,
     Generate,
     Join,
@@ -73,12 +72,11 @@ class LocalBackend:
         self.shared = shared or Shared()
         self.dictionary = self.shared.dictionary
         self.dictionary.holders.add(self)
-        self.constants: set[tuple[Kind, int]] = set()  # the words of those in instructions
         # Rows of an epoch under way, which may have to be taken back.
         self.pinned: Sequence[Mapping[str, Lines]] = ()
         self.watch: Watch = Guard(program, Limits())
-        self.assembled: dict[tuple[int, int], Assembled | None] = {}
-        self.cascades: dict[tuple[int, ...], _Cascade | None] = {}
+        self.assembled: dict[tuple[DeltaPlan, int], Assembled | None] = {}
+        self.cascades: dict[tuple[DeltaPlan, ...], _Cascade | None] = {}
         self.enumerated = 0
         self.warned: set[tuple[str, str]] = set()
         self.extend(program)
@@ -160,10 +158,9 @@ class LocalBackend:
         self._forget_assembled()
 
     def _forget_assembled(self) -> None:
-        """Instructions name plans and tables by identity."""
+        """Instructions hold addresses of tables."""
         self.assembled.clear()
         self.cascades.clear()
-        self.constants.clear()
 
     # -- words
 
@@ -171,8 +168,6 @@ class LocalBackend:
         self._forget_assembled()
 
     def held_words(self) -> Iterator[tuple[Kind, Words]]:
-        for kind, word in self.constants:
-            yield kind, np.array([word], dtype=np.int64)
         for name, kinds in self.kinds.items():
             for pinned in self.pinned:
                 if name in pinned:
@@ -182,12 +177,6 @@ class LocalBackend:
             for at, kind in enumerate(kinds):
                 if kind not in _NUMBERS:
                     yield kind, table.column(ids, at)
-
-    def _constant(self, constant: Constant) -> int:
-        word = self.dictionary.encode(constant.value, constant.kind)
-        if constant.kind not in _NUMBERS:
-            self.constants.add((constant.kind, word))
-        return word
 
     def scratch(self) -> LocalBackend:
         """Empty tables for the same program, in which values are the same words."""
@@ -238,7 +227,7 @@ class LocalBackend:
         assembled = self._assembled(plan, 0)
         if assembled is None:
             return self._run_on_values(plan, plan.scan, ids, forbid)
-        if assembled.makes or not parallel.is_worthwhile(len(ids)):
+        if assembled.instructions.makes or not parallel.is_worthwhile(len(ids)):
             return self._run_on_words(plan, assembled, ids, forbid)
         other = self._assembled(plan, 1)
         assert other is not None
@@ -259,7 +248,7 @@ class LocalBackend:
     def spread_loss(
         self, plans: Sequence[tuple[DeltaPlan, Forbid]], lost: Mapping[str, Sequence[Ids]], *, is_counted: bool
     ) -> Spread[Ids] | None:
-        key = tuple(id(plan) for plan, _ in plans)
+        key = tuple(plan for plan, _ in plans)
         if key not in self.cascades:
             self.cascades[key] = self._cascade([plan for plan, _ in plans], list(lost))
         found = self.cascades[key]
@@ -354,18 +343,11 @@ class LocalBackend:
 
     def _assembled(self, plan: DeltaPlan, thread: int) -> Assembled | None:
         """The plan's instructions for one of two threads, or None if it needs values."""
-        key = (id(plan), thread)
+        key = (plan, thread)
         if key not in self.assembled:
-            try:
-                self.assembled[key] = assemble(
-                    plan,
-                    self.tables,
-                    self._constant,
-                    self.dictionary.cells_of,
-                    self.shared.buffers[thread],
-                )
-            except NotOnWords:
-                self.assembled[key] = None
+            found = self.shared.assembler.instructions(plan)
+            scratch = self.shared.buffers[thread]
+            self.assembled[key] = None if found is None else found.on(self.tables, scratch)
         return self.assembled[key]
 
     def _complete(self, plan: DeltaPlan, batch: B, forbid: Forbid, done: int = 0) -> Iterator[tuple[Lines, B]]:

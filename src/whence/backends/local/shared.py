@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from whence.backends.local.assemble import Scratch
+from whence.backends.local.assemble import Assembler
+from whence.backends.local.instructions import Scratch
 from whence.backends.local.words import Dictionary
 
 
 class Shared:
     """The words of values, the same in all backends that share it, so that encoded rows can be handed from one to the other;
-    and memory that plans use while they run, which is why only one thread at a time may be in any of those backends.
+    the instructions of plans; and memory that plans use while they run, which is why only one thread at a time may be in any
+    of those backends.
 
     Between epochs, words that nobody holds are given up: the holders of the dictionary are asked, which all backends are.
     Whoever else keeps words from one epoch to another has to be one too.
@@ -19,6 +21,7 @@ class Shared:
 
     def __init__(self) -> None:
         self.dictionary = Dictionary()
+        self.assembler = Assembler(self.dictionary)
         self.buffers = (Scratch(), Scratch())
         self.epochs = 0  # under way
 
