@@ -85,7 +85,7 @@ test-exchange: setup postgres  ## peers that exchange their data
 
 .PHONY: test-network
 test-network: setup  ## placed programs on simulated networks of nodes
-	$(BIN)/pytest src/whence/{network,runtime} tests/network
+	$(BIN)/pytest {src/whence,tests}/{network,runtime}
 
 .PHONY: test-spark
 test-spark: setup java  ## evaluation and streams on Spark
