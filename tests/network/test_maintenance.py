@@ -166,3 +166,20 @@ def test_random_programs(strategy: str, run: PlacedRun, seed: int) -> None:
             followed.apply(epoch)
             followed.check(expected)
         count_sequence()
+
+
+@pytest.mark.parametrize("lost", [1, 2])
+@pytest.mark.parametrize("strategy", ["support", "dred"])
+def test_what_goes_while_a_node_loses_what_it_knew_is_gone_everywhere(strategy: str, lost: int) -> None:
+    program = load(
+        BASE + ".decl near(@x:number, c:number) .decl seen(x:number) everywhere near(@x, 0) :- node(@x)."
+        "hop(@y, c + d) :- near(@x, c), road(@x, y, d). near(@y, c) :- hop(@y, _), c = min d : { hop(@y, d) }."
+        "seen(x) :- near(@x, _)."
+    )
+    rows = {"node": [(0,), (1,)], "road": [(0, 0, 0), (0, 1, 0), (1, 2, 0)]}
+    for moment in range(0, 24, 4):
+        network = Network(program, strategy=strategy, nodes=range(4), wiring=Wiring(Channel(latency=0.001, loss=0.2)))
+        network.apply([("+", name, row) for name, listed in rows.items() for row in listed])
+        network.crash(lost, after=moment * 0.0005, lasting=0.01, keeps_state=False)
+        network.apply([("-", "node", (0,))])
+        assert [network.rows("seen", node) for node in range(4)] == [{(1,), (2,)}] * 4

@@ -470,10 +470,20 @@ class SupportNode:
                 for sender in [sender for sender in known.entries if sender in senders]:
                     self._hear(sender, table, row, None)
             home = self.compiled.home[table]
+            gone: list[Told] = []
             for row, offer in list(self.offers[table].items()):
                 if home == EVERYWHERE or (home >= 0 and row[home] in senders):
-                    self.offers[table][row] = _Offer(None, {offer: 1} if isinstance(offer, int) else offer.counts)
+                    known_as, counts = (offer, {offer: 1}) if isinstance(offer, int) else (offer.told, offer.counts)
+                    self.offers[table][row] = _Offer(None, counts)
                     self.held[level][table, row] = None
+                    if home == EVERYWHERE and known_as is not None:
+                        gone.append((table, row, None))
+            # What everybody knows may be gone in the same phase, and then nobody would be told: it goes now, and comes back.
+            for node in self.around.nodes() if gone else ():
+                if node != self.place:
+                    self.around.tell(node, Shipment(self.phase, gone, self.codec))
+            for told in gone:
+                self._hear(self.place, *told)
 
     def state_bytes(self) -> tuple[int, int]:
         """The bytes of the tuples that it holds, and of what it keeps to know that they are still derivable."""
