@@ -73,7 +73,13 @@ UNIONS_CONTAINED = (
     ("trio", "why"),
     ("polynomial", "tropical", "boolean"),
 )
-UNIONS_EQUIVALENT = ("polynomial trio natural counting integer", "boolean-polynomial", "why", "lineage", "posbool boolean")
+UNIONS_EQUIVALENT = (
+    "polynomial trio natural counting integer",
+    "boolean-polynomial",
+    "why",
+    "lineage",
+    "posbool boolean",
+)
 
 
 def verdicts(left: Query, right: Query, levels: tuple[str, ...], *, both_ways: bool) -> list[Verdict]:

@@ -13,8 +13,9 @@ from dataclasses import replace
 from functools import cache
 from itertools import chain, permutations, product
 from math import comb, prod
+from operator import gt, ne
 
-from whence.lang.types import Kind
+from whence.lang.types import Kind, Value
 from whence.reasoning.answers import Answer, Counterexample, Mapped, Verdict, confirmed, mapped
 from whence.reasoning.cases import Frozen, cases, freeze, most_general, satisfies
 from whence.reasoning.criteria import (
@@ -30,19 +31,22 @@ from whence.reasoning.criteria import (
     refuting_costs,
     tags_of,
 )
-from whence.reasoning.mappings import FREE, Bounds, Steps, TooHard, mappings
+from whence.reasoning.mappings import FREE, Bag, Bounds, Steps, TooHard, mappings
 from whence.reasoning.queries import Conjunctive, NotConjunctive, Query, constants_of, derived_relations
 from whence.semiring import SEMIRINGS, NotInThisSemiring
 
 MOST_CASES = 25_000
 _TRIED = 500  # cases in which a counter-example is looked for where not finding one decides nothing
-_STEPS_A_CASE = 20_000
+_SMALL = 30  # cases of few values in which a counter-example is looked for first
+_STEPS_A_CASE = 10_000
 # How often a derivation uses each fact, and how many derivations do.
 _Powers = Counter[tuple[int, ...]]
+Refutes = Callable[[int, int], bool]
 
 
 def contained(left: Query, right: Query, semiring: str) -> Answer:
     """Whether every annotation in `left` is at most that in `right`, whatever the database. Raises NotInThisSemiring."""
+    _check_comparable(left, right)
     question = _Question(left, right, semiring)
     try:
         if semiring in CRITERIA:
@@ -58,6 +62,7 @@ def contained(left: Query, right: Query, semiring: str) -> Answer:
 
 def equivalent(left: Query, right: Query, semiring: str) -> Answer:
     """Whether both queries give every tuple the same annotation, whatever the database. Raises NotInThisSemiring."""
+    _check_comparable(left, right)
     question = _Question(left, right, semiring)
     if semiring not in CRITERIA:
         try:
@@ -90,7 +95,6 @@ def adds_nothing(left: Query, right: Query, semiring: str) -> tuple[Mapped, ...]
 
 class _Question:
     def __init__(self, left: Query, right: Query, semiring: str) -> None:
-        _check_comparable(left, right)
         if semiring not in {*CRITERIA, *ADDING, *NUMBERS, *RINGS}:
             raise NotInThisSemiring(f"{semiring} is not a semiring to compare queries in; polynomial tells the most")
         self._left, self._right = left, right
@@ -123,20 +127,15 @@ class _Question:
             there = found(criterion, frozen, right, self._steps)
             if there is not None:
                 witnesses += self._mapped(there, frozen)
-            elif criterion is Criterion.WITHIN:
-                costs = refuting_costs(frozen, right, self._steps)
-                if costs is None:
-                    open_.append(frozen.part.rule)
-                    continue
-                smaller = self._collapsed(frozen, lambda each, steps: refuting_costs(each, right, steps) is not None)
-                costs = refuting_costs(smaller, right, self._steps)
-                assert costs is not None
-                return self._refuted(
-                    "rule {} is better with these annotations", smaller, cost_tags(self._semiring, costs)
-                )
-            else:
-                smaller = self._collapsed(frozen, lambda each, steps: found(criterion, each, right, steps) is None)
-                return self._refuted(f"rule {{}} would need {criterion}", smaller, tags_of(self._semiring, smaller.bag))
+                continue
+            failing = self._smaller(frozen, criterion)
+            tags = self._refuting_tags(failing, criterion, self._steps)
+            if tags is None:
+                open_.append(frozen.part.rule)
+                continue
+            example = self._example(tags, failing)
+            lacking = "is better with these" if criterion is Criterion.WITHIN else f"would need {criterion}"
+            return Answer(Verdict.NO, f"rule {frozen.part.rule} {lacking}", (), example)
         if open_:
             reason = f"rule {open_[0]} lacks {criterion}, which would be enough, and no small costs refute it"
             return Answer(Verdict.UNDECIDED, reason)
@@ -151,20 +150,41 @@ class _Question:
             witnesses += self._mapped(there, frozen)
         return tuple(witnesses)
 
-    def _collapsed(self, frozen: Frozen, fails: Callable[[Frozen, Steps], bool]) -> Frozen:
-        """The frozen part with as many values made equal as still fail: a small database is easier to read and evaluate."""
-        steps = Steps(10 * _STEPS_A_CASE)
+    def _refuting_tags(self, frozen: Frozen, criterion: Criterion, steps: Steps) -> Tags | None:
+        if found(criterion, frozen, self._right.parts, steps) is not None:
+            return None
+        if criterion is not Criterion.WITHIN:
+            return tags_of(self._semiring, frozen.bag)
+        costs = refuting_costs(frozen, self._right.parts, steps)
+        return None if costs is None else cost_tags(self._semiring, costs)
+
+    def _example(self, tags: Tags, frozen: Frozen) -> Counterexample:
+        if (
+            self._semiring.name == "why"
+        ):  # few witnesses a fact are easier to read and to evaluate; mostly they are enough
+            for most in (1, 2):
+                few = tags_of(self._semiring, {fact: min(times, most) for fact, times in frozen.bag.items()})
+                if (example := self._confirmed(few, frozen, both_ways=False)) is not None:
+                    return example
+        example = self._confirmed(tags, frozen, both_ways=False)
+        assert example is not None, "the reference evaluator and the criterion disagree"
+        return example
+
+    def _smaller(self, frozen: Frozen, criterion: Criterion) -> Frozen:
+        """A case that fails as this one does, with fewer values if one is soon found: easier to read and to evaluate."""
+        steps = Steps(3 * _STEPS_A_CASE)
         try:
-            while (smaller := next((each for each in _merged(frozen) if fails(each, steps)), None)) is not None:
-                frozen = smaller
+            for case, _ in zip(cases(frozen.part, self._constants, self._ordered), range(_SMALL), strict=False):
+                if self._refuting_tags(case, criterion, steps) is not None:
+                    return case
+            # Once: a merger that does not fail would not do so with others on top, but for rare cases.
+            for new, old in permutations(dict.fromkeys(frozen.values.values()), 2):
+                merged = _merged(frozen, new, old)
+                if merged is not None and self._refuting_tags(merged, criterion, steps) is not None:
+                    frozen = merged
         except TooHard:
             pass  # what is known to fail is a counter-example, if not the smallest
         return frozen
-
-    def _refuted(self, reason: str, frozen: Frozen, tags: Tags) -> Answer:
-        example = self._confirmed(tags, frozen, both_ways=False)
-        assert example is not None, "the reference evaluator and the criterion disagree"
-        return Answer(Verdict.NO, reason.format(frozen.part.rule), (), example)
 
     def _confirmed(self, tags: Tags, frozen: Frozen, *, both_ways: bool) -> Counterexample | None:
         return confirmed(self._left, self._right, self._semiring, tags, frozen.head, both_ways=both_ways)
@@ -180,8 +200,9 @@ class _Question:
             return Answer(Verdict.YES, f"each rule has, to itself, {criterion}", witnesses)
         number = 0
         for number, frozen in enumerate(self._cases(self._left.parts), 1):  # noqa: B007 - how many there were
-            if self._exceeds(criterion, frozen, self._steps):
-                example = self._confirmed(tags_of(self._semiring, frozen.bag), frozen, both_ways=False)
+            bag = self._telling(criterion, frozen, self._steps, gt)
+            if bag is not None:
+                example = self._confirmed(tags_of(self._semiring, bag), frozen, both_ways=False)
                 assert example is not None, "the reference evaluator and the count disagree"
                 return Answer(Verdict.NO, f"rule {frozen.part.rule} has more derivations", (), example)
         return Answer(Verdict.YES, f"in each of the {number:,} cases of equal variables there are derivations enough")
@@ -208,18 +229,19 @@ class _Question:
             for each in self._mapped(there[at], frozen)
         )
 
-    def _exceeds(self, criterion: Criterion, frozen: Frozen, steps: Steps) -> bool:
-        """Whether the facts of the case have a product with a larger coefficient on the left."""
+    def _telling(self, criterion: Criterion, frozen: Frozen, steps: Steps, refutes: Refutes) -> Bag | None:
+        """How many variables each fact of the case needs so that a product of them all has coefficients that refute it."""
         if criterion is Criterion.EXACT:
-            return self._exact(self._left, frozen, steps) > self._exact(self._right, frozen, steps)
+            counts = (self._exact(query, frozen, steps) for query in (self._left, self._right))
+            return frozen.bag if refutes(*counts) else None
         # Without powers, a fact that is a sum of variables shows how often it is used: each choice of as many of them as
         # there are in a product comes from the ways to use all of them.
         every = Bounds(at_least=dict.fromkeys(frozen.bag, 1))
         left, right = (self._powers(query, frozen, steps, every) for query in (self._left, self._right))
-        return any(
-            _spread(left, numbers) > _spread(right, numbers)
-            for numbers in product(*(range(1, times + 1) for times in frozen.bag.values()))
-        )
+        for numbers in product(*(range(1, times + 1) for times in frozen.bag.values())):
+            if refutes(_spread(left, numbers), _spread(right, numbers)):
+                return dict(zip(frozen.bag, numbers, strict=True))
+        return None
 
     def _exact(self, query: Query, frozen: Frozen, steps: Steps) -> int:
         bounds = bounds_of(Criterion.EXACT, frozen.bag)
@@ -239,10 +261,11 @@ class _Question:
         if witnesses is not None:
             return Answer(Verdict.YES, f"each rule has, to itself, {Criterion.ONTO}", witnesses)
         for frozen in self._tried(self._left.parts):
-            numbers = self._refuting_numbers(frozen, lambda one, other: one > other)
+            numbers = self._refuting_numbers(frozen, gt)
             if numbers is not None and (example := self._confirmed(numbers, frozen, both_ways=False)) is not None:
                 return Answer(Verdict.NO, f"rule {frozen.part.rule} has more derivations", (), example)
-        if not any(self._exceeds(Criterion.ONTO, frozen, self._steps) for frozen in self._cases(self._left.parts)):
+        every = self._cases(self._left.parts)
+        if all(self._telling(Criterion.ONTO, frozen, self._steps, gt) is None for frozen in every):
             return Answer(Verdict.YES, "in each case of equal variables there are derivations enough, as for trio")
         reason = (
             "no small database refutes it, and what would be enough (trio) does not hold; between the two, containment"
@@ -258,7 +281,7 @@ class _Question:
         if not self._compares:
             yield from self._general(parts)
 
-    def _refuting_numbers(self, frozen: Frozen, refutes: Callable[[int, int], bool]) -> Tags | None:
+    def _refuting_numbers(self, frozen: Frozen, refutes: Refutes) -> Tags | None:
         steps = Steps(_STEPS_A_CASE)
         try:
             left, right = (self._powers(query, frozen, steps) for query in (self._left, self._right))
@@ -309,13 +332,13 @@ class _Question:
 
     def _telling_tags(self, frozen: Frozen) -> Tags | None:
         if self._semiring.variable("") is None:
-            return self._refuting_numbers(frozen, lambda one, other: one != other)
-        steps = Steps(_STEPS_A_CASE)
+            return self._refuting_numbers(frozen, ne)
+        criterion = ADDING.get(self._semiring.name, Criterion.EXACT)
         try:
-            differ = self._exact(self._left, frozen, steps) != self._exact(self._right, frozen, steps)
+            bag = self._telling(criterion, frozen, Steps(_STEPS_A_CASE), ne)
         except TooHard:
             return None
-        return tags_of(self._semiring, frozen.bag) if differ else None
+        return None if bag is None else tags_of(self._semiring, bag)
 
 
 def _check_comparable(left: Query, right: Query) -> None:
@@ -325,20 +348,19 @@ def _check_comparable(left: Query, right: Query) -> None:
     for one, other in permutations((left, right)):
         derived = derived_relations(other.program)
         for name, kinds in one.base.items():
-            if name in derived and name not in other.base:
+            if name in derived:
                 raise NotConjunctive(f"{name} is a base relation for {one.relation}, but derived for {other.relation}")
             if other.base.get(name, kinds) != kinds:
                 raise NotConjunctive(f"{name} does not have the same columns for {one.relation} and {other.relation}")
 
 
-def _merged(frozen: Frozen) -> Iterator[Frozen]:
-    """The frozen part with two of its values made one, in every way that its comparisons allow."""
+def _merged(frozen: Frozen, new: Value, old: Value) -> Frozen | None:
+    """The frozen part with one value in place of another, if both are there and its comparisons allow it."""
     kinds = {value: variable.kind for variable, value in frozen.values.items()}
-    for new, old in permutations(kinds, 2):
-        if kinds[old] == kinds[new]:
-            values = {variable: new if value == old else value for variable, value in frozen.values.items()}
-            if satisfies(frozen.part, values):
-                yield freeze(frozen.part, values)
+    if new not in kinds or kinds.get(old) != kinds[new]:
+        return None
+    values = {variable: new if value == old else value for variable, value in frozen.values.items()}
+    return freeze(frozen.part, values) if satisfies(frozen.part, values) else None
 
 
 def _assigned(options: list[dict[int, list]]) -> list[int] | None:  # type: ignore[type-arg]

@@ -117,8 +117,6 @@ class Unfolding:
             self._refuse_odd(relation)
             rules = self._program.rules_for(relation)
             parts = tuple(part for rule in rules for part in self.parts_of_rule(rule))
-            if relation in self._fed:
-                parts += (self._given(relation),)
             self._known[relation] = _few(parts, relation)
         return self._known[relation]
 
@@ -145,17 +143,16 @@ class Unfolding:
             _few(pending, rule.head.relation)
         return tuple(reversed(done))
 
-    def _given(self, relation: str) -> Conjunctive:
-        """What is put into a relation that rules derive too."""
-        args = tuple(Var(field.name, field.kind) for field in self._program.relations[relation].fields)
-        return Conjunctive(f".input {relation}", args, ((relation, args),))
-
     def _refuse_odd(self, name: str) -> None:
         relation = self._program.relations[name]
         if name in self._recursive:
             raise NotConjunctive(f"{name} is recursive: equivalence of recursive relations cannot be decided")
         if relation.equivalence or relation.choices or relation.limit is not None or name in self._dominated:
             raise NotConjunctive(f"{name} is an eqrel, or bounded by choice-domain, .limitsize or subsumption")
+        if name in self._fed and name in self._derived:
+            raise NotConjunctive(
+                f"{name} is read with .input and derived by rules too: give what is read a name of its own"
+            )
         if name not in self._derived:
             raise NotConjunctive(f"{name} is a base relation: name one that rules derive")
 
