@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from tests.properties.counting import count_sequence
 
 from whence import Session, Update, load
+from whence.lang.program import lasting
 from whence.lang.types import Tuple
 from whence.reference import evaluate
-from whence.session import lasting
 
 EXAMPLES = int(os.environ.get("WHENCE_EXAMPLES", "100"))
 DURATION = {"life": 5.0, "late": 3.0, "both": 4.0}

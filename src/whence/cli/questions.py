@@ -18,6 +18,7 @@ from whence.cli.programs import existing_file, load_program
 from whence.cli.progress import Progress
 from whence.cli.terminal import err, show
 from whence.io.confined import refuse_files_outside
+from whence.io.json_text import write_json
 from whence.lang.program import Program, lasting
 from whence.lang.types import Tuple
 from whence.pipeline.parts.open import read_state
@@ -179,4 +180,8 @@ def annotations_argument(
 
 
 def print_json(answer: JsonObject) -> None:
-    typer.echo(json.dumps(answer, ensure_ascii=False, indent=2))
+    try:
+        text = json.dumps(answer, ensure_ascii=False, indent=2)
+    except RecursionError:
+        text = write_json(answer)  # type: ignore[arg-type]
+    typer.echo(text)

@@ -23,6 +23,7 @@ from whence.lang.program import Program, Transfer
 from whence.lang.types import Tuple
 from whence.network import EpochFigures, Network, PlaceError
 from whence.network.links import read_wiring
+from whence.network.network import undisturbed
 from whence.network.picture import Span, as_page, draw_run
 from whence.network.places import check_placed
 from whence.pipeline.epochs import EpochCutter
@@ -147,13 +148,12 @@ class _History:
             self.tracing.write(f"epoch {number}: {len(epoch.updates)} updates\n")
         self.network.begin(epoch.updates, epoch.now, number=number)
         events = 0
-        while self.network.step():
-            events += 1
-            if events % 1000 == 0:
-                total = self.network.simulation.figures.total
-                self.progress.text = (
-                    f"epoch {number} of {self.count}: {total.messages:,} messages, {total.bytes:,} bytes"
-                )
+        with undisturbed():
+            while self.network.step():
+                events += 1
+                if events % 1000 == 0:
+                    so_far = f"{self.total.messages:,} messages, {self.total.bytes:,} bytes"
+                    self.progress.text = f"epoch {number} of {self.count}: {so_far}"
         self.figures.append(self.network.finish())
         self.spans.append(Span(number, begins, self.network.simulation.last_activity, self.network.watched.wrong()))
 
@@ -175,15 +175,15 @@ class _History:
         }
 
     def as_json(self, strategy: str) -> dict[str, object]:
+        sent = self.network.simulation.figures.by_node
         return {
             "strategy": strategy,
             "nodes": len(self.network.processes),
             **self.totals(),
             "epochs": [each.as_json() for each in self.figures],
             "by_node": {
-                str(place): traffic.as_json()
-                for place, traffic in self.network.simulation.figures.by_node.items()
-                if place in self.network.processes
+                str(place): {**sent.get(place, Traffic()).as_json(), "state_bytes": sum(process.state_bytes())}
+                for place, process in self.network.processes.items()
             },
         }
 

@@ -69,7 +69,9 @@ def whatif(
 
 
 def _print_changes(changes: list[Update], *, as_json: bool) -> None:
-    changes = sorted(changes, key=lambda each: (each.op != "-", each.relation, repr(each.tuple)))
+    changes = sorted(
+        changes, key=lambda each: (each.op != "-", each.relation, show_fact(Fact(each.relation, each.tuple)))
+    )
     if as_json:
         print_json(changes_to_json(changes))
         return
