@@ -181,7 +181,7 @@ class StoredTable:
         """A new file with the rows, which is part of the store once the manifest names it."""
         columns = list(zip(*rows, strict=True))
         arrays = [pa.array(column, each.type) for column, each in zip(columns, self.layout.schema, strict=True)]
-        self.files[name] = write_table(pa.StoredTable.from_arrays(arrays, schema=self.layout.schema), self.path / name)
+        self.files[name] = write_table(pa.Table.from_arrays(arrays, schema=self.layout.schema), self.path / name)
 
     def forget(self) -> None:
         """The files are others than before."""
@@ -196,7 +196,7 @@ class StoredTable:
         self.fresh, self._fresh_by_id = [], {}
 
 
-def as_parquet(rows: pa.StoredTable) -> bytes:
+def as_parquet(rows: pa.Table) -> bytes:
     """Runs grow, so they are written as differences; ids and texts of events hardly repeat, everything else does."""
     names = rows.schema.names
     deltas = {name: "DELTA_BINARY_PACKED" for name in ("run", "configuration") if name in names}
@@ -218,7 +218,7 @@ def _leaf(column: pa.Field) -> str:
     return f"{column.name}.list.element" if pa.types.is_list(column.type) else column.name
 
 
-def write_table(rows: pa.StoredTable, path: Path) -> str:
+def write_table(rows: pa.Table, path: Path) -> str:
     """Writes a file of a table; gives its checksum."""
     data = as_parquet(rows)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -226,7 +226,7 @@ def write_table(rows: pa.StoredTable, path: Path) -> str:
     return checksum(data)
 
 
-def write_unsynced(rows: pa.StoredTable, path: Path) -> str:
+def write_unsynced(rows: pa.Table, path: Path) -> str:
     """The same, to survive a power failure only once `os.sync` has been called: cheaper where there are many files."""
     data = as_parquet(rows)
     path.parent.mkdir(parents=True, exist_ok=True)
