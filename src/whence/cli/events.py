@@ -19,7 +19,7 @@ from whence.cli.programs import ConfinedOption, FunctionsOption, ProgramArgument
 from whence.cli.progress import Progress
 from whence.cli.terminal import err, out, show, show_diagnostic
 from whence.events.answers import difference_text, shortfall_json, shortfall_text, trees_json, trees_text
-from whence.events.compare import compare
+from whence.events.compare import compare_trees
 from whence.events.feed import COMMIT_EVERY, Feed, output_line
 from whence.events.figures import figures_of
 from whence.events.keys import equivalence_keys, printed_keys
@@ -310,7 +310,7 @@ def diff(
             if not found.trees:
                 show(err, f"error: there is no tree of {text}")
                 raise typer.Exit(1)
-        difference = compare(left.trees[-1].tree, right.trees[-1].tree, store.history)
+        difference = compare_trees(left.trees[-1].tree, right.trees[-1].tree, store.history)
     show(out, difference_text(difference, one, other))
 
 
