@@ -114,6 +114,16 @@ def test_what_a_strategy_cannot_run_is_refused_by_name(whence: Whence) -> None:
     assert "support cannot maintain reach on nodes: reach is an eqrel" in refused(whence)
 
 
+def test_what_does_not_end_is_stopped(whence: Whence) -> None:
+    Path("p.dl").write_text(
+        ".decl link(@a:symbol, b:symbol) .input link .output way "
+        "way(@x, y, 1) :- link(@x, y). way(@x, y, n + 1) :- link(@x, z), way(@z, y, n)."
+    )
+    result = whence("simulate", "p.dl", "--updates", "u.jsonl", "--timeout", "0.2")
+    assert result.exit_code == 3
+    assert "nodes go on telling each other" in result.stderr
+
+
 def test_every_strategy_can_be_chosen() -> None:
     assert set(Strategy) == set(STRATEGIES)
 
