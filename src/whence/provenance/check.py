@@ -49,7 +49,7 @@ class Checker:
             for rule in self.program.rules_for(fact.relation)
             if rule.is_fact
         )
-        _demand(stated or fact.tuple in self.given.get(fact.relation, ()), f"{show_fact(fact)} is no base fact")
+        _demand(stated or fact.tuple in self.given.get(fact.relation, ()), f"{show_fact(fact)} is not a base fact")
 
     def _check_step(self, proof: Proof, firing: Derivation) -> None:
         _demand(firing.head == proof.fact, f"the firing makes {show_fact(firing.head)}, not {show_fact(proof.fact)}")
@@ -65,7 +65,7 @@ class Checker:
         _demand(right, f"rule {firing.rule} does not derive {show_fact(firing.head)} from its premises")
 
     def _check_equivalence(self, firing: Derivation) -> None:
-        _demand(self.program.relations[firing.head.relation].equivalence, f"{firing.head.relation} is no eqrel")
+        _demand(self.program.relations[firing.head.relation].equivalence, f"{firing.head.relation} is not an eqrel")
         pairs = {each.tuple for each in firing.body if each.relation == firing.head.relation}
         values = {firing.head.tuple[0]}
         for _ in pairs:
