@@ -17,7 +17,7 @@ from whence.lang.program import lasting
 from whence.lang.types import Tuple
 from whence.reference import evaluate
 
-EXAMPLES = int(os.environ.get("WHENCE_EXAMPLES", "100"))
+EXAMPLES = int(os.environ.get("WHENCE_EXAMPLES", "60"))
 DURATION = {"life": 5.0, "late": 3.0, "both": 4.0}
 ROWS = {"few": (2, ()), "each": (1, (0,)), "both": (3, (1,))}
 TEXT = """

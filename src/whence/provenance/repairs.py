@@ -38,7 +38,7 @@ class Effort:
 
     changes: int = 4
     trials: int = 2_000
-    seconds: float = 10.0
+    seconds: float = 5.0
 
 
 class Repairs(NamedTuple):
