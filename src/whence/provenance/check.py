@@ -17,7 +17,7 @@ from whence.provenance.proofs import Proof
 from whence.provenance.show import show_fact
 from whence.reference import evaluate
 from whence.reference.solve import Solver
-from whence.reference.tables import Table
+from whence.reference.tables import TupleSet
 
 
 class WrongProof(Exception):
@@ -78,8 +78,8 @@ class Checker:
         groups = [literal for literal in rule.body if isinstance(literal, Aggregation)]
         if len(atoms) != len(firing.body) or len(groups) != len(firing.aggregates):
             return False
-        tables = {name: Table(rows) for name, rows in self.model.items()}
-        tables |= {f"premise {at}": Table([fact.tuple]) for at, fact in enumerate(firing.body)}
+        tables = {name: TupleSet(rows) for name, rows in self.model.items()}
+        tables |= {f"premise {at}": TupleSet([fact.tuple]) for at, fact in enumerate(firing.body)}
         if any(atom.relation != fact.relation for atom, fact in zip(atoms, firing.body, strict=True)):
             return False
         only_premises = _renamed(rule, {})
@@ -95,10 +95,10 @@ class Checker:
         return True
 
 
-def _tables_of(at: int, aggregated: Aggregated, program: Program) -> dict[str, Table]:
+def _tables_of(at: int, aggregated: Aggregated, program: Program) -> dict[str, TupleSet]:
     """The facts that contributed to an aggregate as relations of their own."""
     return {
-        f"contribution {at} {name}": Table({fact.tuple for fact in aggregated.facts if fact.relation == name})
+        f"contribution {at} {name}": TupleSet({fact.tuple for fact in aggregated.facts if fact.relation == name})
         for name in program.relations
     }
 
