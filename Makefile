@@ -83,6 +83,10 @@ test-events: setup java  ## events as they come, what led to them, and topologie
 test-exchange: setup postgres  ## peers that exchange their data
 	$(BIN)/pytest {src/whence,tests}/exchange
 
+.PHONY: test-network
+test-network: setup  ## placed programs on simulated networks of nodes
+	$(BIN)/pytest {src/whence,tests}/{network,runtime}
+
 .PHONY: test-spark
 test-spark: setup java  ## evaluation and streams on Spark
 	$(BIN)/pytest src/whence/{backends/spark,spark} tests/backends/spark
@@ -95,7 +99,7 @@ test-docs: setup java postgres  ## every block of the docs, every example, the c
 test-long: setup java postgres chromium  ## 20,000 random sequences against the reference; all of conformance on Spark; kills at every instant
 	WHENCE_EXAMPLES=20500 $(BIN)/pytest tests/library tests/properties
 	WHENCE_LONG=1 WHENCE_EXAMPLES=1000 $(BIN)/pytest \
-		tests/{backends/spark,engine,events,exchange,faults,pipeline/parts,plan,provenance}
+		tests/{backends/spark,engine,events,exchange,faults,network,pipeline/parts,plan,provenance}
 
 .PHONY: lint
 lint: setup  ## style, types and import order
@@ -116,7 +120,7 @@ $(BENCH)/.stamp: requirements-bench.lock pyproject.toml
 bench: $(BENCH)/.stamp java  ## measure against DuckDB, Nemo, clingo, Pathway and Spark; tables and plots go to bench/results
 	for suite in load_rules evaluation updates why spark_batch spark_stream; do $(BENCH)/bin/python bench/$$suite.py; done
 
-EXPERIMENTS := $(filter-out experiments/harness.py,$(wildcard experiments/*.py))
+EXPERIMENTS := $(filter-out experiments/harness.py experiments/networks.py,$(wildcard experiments/*.py))
 .PHONY: experiments
 experiments: $(BENCH)/.stamp  ## make the papers' figures again; tables and plots go to experiments/results
 	$(BENCH)/bin/whence warm

@@ -54,10 +54,10 @@ def test_all_errors_are_printed_and_counted(whence: Whence) -> None:
 
 
 def test_parameters_of_directives_are_checked(whence: Whence) -> None:
-    Path("path.dl").write_text(PATHS.replace(".input edge", '.input edge(IO="sqlite")'))
+    Path("path.dl").write_text(PATHS.replace(".input edge", '.input edge(IO="mysql")'))
     result = whence("check", "path.dl")
     assert result.exit_code == 1
-    assert "error[W0501]: IO=sqlite is not supported for .input\n" in result.stdout
+    assert "error[W0501]: IO=mysql is not supported for .input\n" in result.stdout
 
 
 def test_json_is_for_scripts(whence: Whence) -> None:

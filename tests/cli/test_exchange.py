@@ -45,8 +45,8 @@ def test_a_confederation_is_checked(whence: Whence) -> None:
     Path("all.peers").write_text(TEXT + "bad: C.T(i, n) -> exists z. Q(z).\nC distrusts D.\n")
     result = whence("exchange", "check", "all.peers")
     assert result.exit_code == 1
-    assert "all.peers:7:29: error[W0702]: there is no relation Q" in result.stderr
-    assert "all.peers:8:1: error[W0702]: there is no peer or mapping D" in result.stderr
+    assert "all.peers:7:29: error[W1002]: there is no relation Q" in result.stderr
+    assert "all.peers:8:1: error[W1002]: there is no peer or mapping D" in result.stderr
 
 
 def test_a_folder_has_a_file_for_each_peer(whence: Whence) -> None:
@@ -55,7 +55,7 @@ def test_a_folder_has_a_file_for_each_peer(whence: Whence) -> None:
         Path(f"texts/{number}.peers").write_text(f"{line}\n")
     assert whence("exchange", "check", "texts").exit_code == 0
     Path("texts/9.peers").write_text("\nm: Q(x) -> R(x, x).\n")
-    assert "texts/9.peers:2:4: error[W0702]" in whence("exchange", "check", "texts").stderr
+    assert "texts/9.peers:2:4: error[W1002]" in whence("exchange", "check", "texts").stderr
 
 
 def test_a_conflict_waits_and_is_resolved(peers: Whence) -> None:

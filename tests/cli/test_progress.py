@@ -1,9 +1,9 @@
 import io
-import time
 from collections.abc import Callable
 
 import pytest
 from rich.console import Console
+from tests.waiting import wait_for
 
 from whence.cli import progress
 from whence.cli.progress import Progress
@@ -15,24 +15,25 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "_REFRESH", 0.01)
 
 
-def shown(*, terminal: bool, work: Callable[[Progress], None], quiet: bool = False) -> str:
+def shown(*, terminal: bool, work: Callable[[Progress, io.StringIO], None], quiet: bool = False) -> str:
     stream = io.StringIO()
     console = Console(file=stream, force_terminal=terminal, width=80, markup=False)
     with Progress(console, "reading [edge]", quiet=quiet) as current:
-        work(current)
+        work(current, stream)
     return stream.getvalue()
 
 
-def long_work(current: Progress) -> None:
-    time.sleep(0.1)
+def long_work(current: Progress, stream: io.StringIO) -> None:
+    """It takes until each text has been shown."""
+    wait_for(lambda: "reading [edge]" in stream.getvalue())
     current.text = "evaluating path: round 7"
-    time.sleep(0.4)
+    wait_for(lambda: "evaluating path: round 7" in stream.getvalue())
 
 
 def test_short_work_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "PATIENCE", 60.0)
-    assert shown(terminal=False, work=lambda current: None) == ""
-    assert shown(terminal=True, work=lambda current: None) == ""
+    assert shown(terminal=False, work=lambda *_: None) == ""
+    assert shown(terminal=True, work=lambda *_: None) == ""
 
 
 def test_a_log_gets_lines_ever_more_rarely() -> None:
@@ -50,4 +51,4 @@ def test_a_terminal_gets_a_line_that_stays_current_and_goes_away() -> None:
 
 
 def test_quiet_shows_nothing() -> None:
-    assert shown(terminal=False, work=long_work, quiet=True) == ""
+    assert shown(terminal=False, work=lambda *_: None, quiet=True) == ""

@@ -1,19 +1,17 @@
-import fcntl
 import json
 import os
 import random
 import signal
 import subprocess
 import sys
-import termios
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import IO
 
 import pytest
 from click.testing import Result
+from tests.waiting import wait_for, wait_until_read
 
 from whence import Update, reference
 from whence.io import updates as records
@@ -366,13 +364,6 @@ def test_a_function_that_fails_ends_the_run_after_the_epochs_before(whence: When
 # -- while it runs ----------------------------------------------------------------------------------------------------
 
 
-def wait_for(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
 def test_follow_applies_at_commits_sizes_and_pauses_until_interrupted(
     whence: Whence, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -445,21 +436,16 @@ def tell(stream: IO[str] | None, *each: str) -> None:
     stream.flush()
 
 
-def has_read_all(process: subprocess.Popen[str]) -> bool:
-    """Whether nothing is left in the pipe of its standard input."""
-    assert process.stdin is not None
-    waiting = fcntl.ioctl(process.stdin, termios.FIONREAD, b"\0\0\0\0")
-    return int.from_bytes(waiting, sys.byteorder) == 0
-
-
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_the_epoch_under_way_and_the_run(number: signal.Signals, started: Started) -> None:
     process = started("run", "reach.dl", "--updates", "-", "--json", "--no-spark")
-    tell(process.stdin, update("+", "a", "b"), COMMIT, update("+", "b", "c"))
+    tell(process.stdin, update("+", "a", "b"), COMMIT)
     assert process.stdout is not None
     # Changes come as soon as their epoch ends, while the updates go on.
     assert process.stdout.readline() == change(1, "+", "a", "b") + "\n"
-    wait_for(lambda: has_read_all(process))
+    tell(process.stdin, update("+", "b", "c"))
+    assert process.stdin is not None
+    wait_until_read(process.stdin)
     process.send_signal(number)
     # The standard input stays open until it has ended by itself.
     assert process.wait(PATIENCE) == 0

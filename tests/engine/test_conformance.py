@@ -13,10 +13,10 @@ from tests.conformance.test_conformance import CASES
 from whence import Program, Session, Update, load_file
 from whence.cli.functions import load_functions
 from whence.io import read_relation
+from whence.lang.program import lasting
 from whence.lang.types import Tuple
 from whence.limits import Limits, RunawayError
 from whence.reference import evaluate
-from whence.session import lasting
 
 LIMITS = Limits(max_rounds=400)
 

@@ -76,7 +76,7 @@ def test_each_key_says_through_which_rules_it_is_one() -> None:
 
 
 def test_that_nothing_compresses_is_said() -> None:
-    assert [each.code for each in equivalence_keys(CASES["a variable twice in the event"][0]).warnings] == ["W0791"]
+    assert [each.code for each in equivalence_keys(CASES["a variable twice in the event"][0]).warnings] == ["W0891"]
 
 
 # -- soundness --------------------------------------------------------------------------------------------------------

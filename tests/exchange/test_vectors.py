@@ -241,7 +241,7 @@ def test_the_gate_shows_the_cycle_of_invented_values() -> None:
     with pytest.raises(ProgramError) as caught:
         confederation("peer A { R(x: number, y: number). }\nm: R(x, y) -> exists z. R(y, z).")
     (diagnostic,) = caught.value.diagnostics
-    assert diagnostic.code == "W0708"
+    assert diagnostic.code == "W1008"
     assert "A.R.y =m=> A.R.y" in diagnostic.text
 
 

@@ -17,7 +17,7 @@ from whence.lang.program import Program
 from whence.lang.types import Tuple, Variant
 from whence.plan.partition import NotPartitionable, Partitioning, describe_partitioning, part_of, partition
 
-EXAMPLES = int(os.environ.get("WHENCE_EXAMPLES", "150"))
+EXAMPLES = int(os.environ.get("WHENCE_EXAMPLES", "60"))
 PARTS = 3
 LINK = ".decl link(src: number, dst: number) .input link "
 REACH = (

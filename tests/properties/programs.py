@@ -86,6 +86,12 @@ SHAPES = {
         "path([y, x], y) :- BINARY(x, y).\npath([z | l], z) :- path(l, y), BINARY(y, z), length(l) < 4.\n"
         "OUT(x, length(l)) :- path(l, x)."
     ),
+    "lists taken apart": (
+        ".decl trail(p:list<number>, n:number)\ntrail([x, y], 0) :- BINARY(x, y).\n"
+        "trail([x | p], n + 1) :- trail(p, n), p = [y | _], BINARY(x, y), n < 2.\n"
+        "OUT(x, z) :- trail([x, _, z | _], _).\nOUT(x, y) :- trail([x, y], _), !trail([y, x], _).\n"
+        "OUT(n, x) :- trail([x, _, _], n)."
+    ),
     "ranges": "OUT(x, n) :- BINARY(x, y), n = range(x, y), !UNARY(n).\nOUT(n, k) :- UNARY(k), n = range(k, 0, -2).",
     "existence": "OUT(x, 1) :- UNARY(x), BINARY(_, _).\nOUT(x, 2) :- UNARY(x), !BINARY(_, x).\nOUT(3, 3) :- !UNARY(_).",
     "equivalence": (

@@ -15,7 +15,7 @@ from whence.limits import Limits
 from whence.plan import restrict
 from whence.reference import evaluate
 
-EXAMPLES = int(os.environ.get("WHENCE_EXAMPLES", "150"))
+EXAMPLES = int(os.environ.get("WHENCE_EXAMPLES", "80"))
 LIMITS = Limits(max_rounds=200, max_tuples=20_000)
 QUESTIONS = (
     "ask(y) :- {name}({value}, y).\n",

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from tests.properties.counting import count_sequence
 
 from whence import Session, Update, load
+from whence.lang.program import lasting
 from whence.lang.types import Tuple
 from whence.reference import evaluate
-from whence.session import lasting
 
-EXAMPLES = int(os.environ.get("WHENCE_EXAMPLES", "100"))
+EXAMPLES = int(os.environ.get("WHENCE_EXAMPLES", "60"))
 DURATION = {"life": 5.0, "late": 3.0, "both": 4.0}
 ROWS = {"few": (2, ()), "each": (1, (0,)), "both": (3, (1,))}
 TEXT = """

@@ -14,7 +14,7 @@ from whence.lang.types import Tuple
 from whence.limits import Limits, RunawayError
 from whence.reference import evaluate
 
-EXAMPLES = int(os.environ.get("WHENCE_EXAMPLES", "150"))
+EXAMPLES = int(os.environ.get("WHENCE_EXAMPLES", "60"))
 LIMITS = Limits(max_rounds=200, max_tuples=20_000)
 # Each of them reads two relations, so that some read inline ones in every place where an atom can stand.
 QUESTIONS = (

@@ -19,7 +19,7 @@ from whence.reference import evaluate
 from whence.session import STRATEGIES
 
 # `make test-long` asks for more.
-EXAMPLES = int(os.environ.get("WHENCE_EXAMPLES", "150"))
+EXAMPLES = int(os.environ.get("WHENCE_EXAMPLES", "100"))
 
 
 class Followed:

@@ -19,7 +19,7 @@ from whence.node import Node, Support
 from whence.prepared import prepare
 from whence.reference import evaluate
 
-EXAMPLES = int(os.environ.get("WHENCE_EXAMPLES", "150"))
+EXAMPLES = int(os.environ.get("WHENCE_EXAMPLES", "60"))
 LIMITS = Limits(max_rounds=200, max_tuples=20_000)
 
 

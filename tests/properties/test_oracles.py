@@ -22,7 +22,7 @@ from whence import Session, Update, load
 from whence.lang.types import Tuple
 from whence.reference import evaluate
 
-EXAMPLES = int(os.environ.get("WHENCE_EXAMPLES", "60"))
+EXAMPLES = int(os.environ.get("WHENCE_EXAMPLES", "40"))
 SETTINGS = settings(
     max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
 )

@@ -78,7 +78,7 @@ def annotated_column(program: Program, text: str) -> tuple[str, int]:
     name, _, column = text.partition("=")
     if name not in program.base_relations:
         known = ", ".join(program.base_relations)
-        raise typer.BadParameter(f"{name} is no base relation; there are {known}", param_hint="--annotate")
+        raise typer.BadParameter(f"{name} is not a base relation; there are {known}", param_hint="--annotate")
     fields = [each.name for each in program.relations[name].fields]
     if column not in fields:
         problem = f"{name} has no column {column or 'given'}; it has {', '.join(fields)}"

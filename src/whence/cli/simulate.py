@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
+from time import monotonic
 from typing import Annotated, TextIO
 
 import typer
@@ -21,8 +22,10 @@ from whence.io.changes import Epoch, Position, Update
 from whence.io.updates import reported_writing
 from whence.lang.program import Program, Transfer
 from whence.lang.types import Tuple
+from whence.limits import RunawayError
 from whence.network import EpochFigures, Network, PlaceError
 from whence.network.links import read_wiring
+from whence.network.network import undisturbed
 from whence.network.picture import Span, as_page, draw_run
 from whence.network.places import check_placed
 from whence.pipeline.epochs import EpochCutter
@@ -79,6 +82,9 @@ def simulate(
         Path | None, typer.Option(metavar="FILE.svg|FILE.html", help="Draw traffic and wrong rows over time.")
     ] = None,
     functions: FunctionsOption = None,
+    timeout: Annotated[
+        float | None, typer.Option(min=0, metavar="SECONDS", help="Stop an epoch that takes longer, in real time.")
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No warnings, no progress, no table.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as one JSON object.")] = False,
 ) -> None:
@@ -88,7 +94,7 @@ def simulate(
     elsewhere. Updates are those of whence run; each epoch is run until nothing is under way any more. Without --topology any two
     nodes are one channel apart.
 
-    The exit code is 1 if the program, its updates or its places are wrong, 2 if the command is.
+    The exit code is 1 if the program, its updates or its places are wrong, 2 if the command is, 3 at the --timeout.
     """
     silent = quiet or as_json
     if picture is not None and picture.suffix not in (".svg", ".html"):
@@ -115,7 +121,7 @@ def simulate(
             )
             first = [Update("+", name, row) for name, rows in given.items() for row in sorted(rows, key=repr)]
             network.expect(update for epoch in [first, *(each.updates for each in epochs)] for update in epoch)
-            history = _History(network, progress, tracing, len(epochs))
+            history = _History(network, progress, tracing, len(epochs), timeout)
             if first or network.begins_alone:
                 history.run(Epoch(first), 0)
             for number, epoch in enumerate(epochs, 1):
@@ -133,11 +139,14 @@ def simulate(
 class _History:
     """The epochs of a run, and what they took."""
 
-    def __init__(self, network: Network, progress: Progress, tracing: TextIO | None, epochs: int) -> None:
+    def __init__(
+        self, network: Network, progress: Progress, tracing: TextIO | None, epochs: int, timeout: float | None
+    ) -> None:
         self.network = network
         self.progress = progress
         self.tracing = tracing
         self.count = epochs
+        self.timeout = timeout
         self.figures: list[EpochFigures] = []
         self.spans: list[Span] = []
 
@@ -147,13 +156,18 @@ class _History:
             self.tracing.write(f"epoch {number}: {len(epoch.updates)} updates\n")
         self.network.begin(epoch.updates, epoch.now, number=number)
         events = 0
-        while self.network.step():
-            events += 1
-            if events % 1000 == 0:
-                total = self.network.simulation.figures.total
-                self.progress.text = (
-                    f"epoch {number} of {self.count}: {total.messages:,} messages, {total.bytes:,} bytes"
-                )
+        started = monotonic()
+        with undisturbed():
+            while self.network.step():
+                events += 1
+                if events % 100 == 0:
+                    so_far = f"{self.total.messages:,} messages, {self.total.bytes:,} bytes"
+                    self.progress.text = f"epoch {number} of {self.count}: {so_far}"
+                    if self.timeout is not None and monotonic() - started > self.timeout:
+                        raise RunawayError(
+                            f"stopped after {self.timeout:g} s in epoch {number}: {so_far}, and nodes go on telling each other\n"
+                            "  hint: bound what rules count up (c < 100), or raise --timeout"
+                        )
         self.figures.append(self.network.finish())
         self.spans.append(Span(number, begins, self.network.simulation.last_activity, self.network.watched.wrong()))
 
@@ -175,15 +189,15 @@ class _History:
         }
 
     def as_json(self, strategy: str) -> dict[str, object]:
+        sent = self.network.simulation.figures.by_node
         return {
             "strategy": strategy,
             "nodes": len(self.network.processes),
             **self.totals(),
             "epochs": [each.as_json() for each in self.figures],
             "by_node": {
-                str(place): traffic.as_json()
-                for place, traffic in self.network.simulation.figures.by_node.items()
-                if place in self.network.processes
+                str(place): {**sent.get(place, Traffic()).as_json(), "state_bytes": sum(process.state_bytes())}
+                for place, process in self.network.processes.items()
             },
         }
 

@@ -42,6 +42,7 @@ class Absorption:
         self.dealt = 0  # how many variables there were when all levels were dealt out
         self.holders: WeakSet[Holder[Bdd]] = WeakSet()
         self._table = np.empty((0, 3), dtype=np.int64)
+        self._fresh: list[tuple[int, int, int]] = []  # nodes that are not in the table yet
         self._nodes: dict[tuple[int, int, int], int] = {}
         self._numbered: dict[Bdd, tuple[int, ...]] = {}
 
@@ -74,6 +75,7 @@ class Absorption:
         before = dict(self.diagrams.tokens)
         self.diagrams.deal_out(order, [])
         self._nodes.clear()
+        self._fresh.clear()
         self._numbered.clear()
         renamed: dict[Bdd, Bdd] = {}
 
@@ -139,8 +141,7 @@ class Absorption:
         for each in annotations:
             nodes.update(self._nodes_of(each))
             count += 1
-        if len(self._table) != len(self._nodes) + 2:
-            self._table = np.array([(0, 0, 0), (0, 0, 0), *self._nodes], dtype=np.int64)
+        self._fill_table()
         # One table of nodes, those below before those above, as a book writes them.
         kept = np.array(sorted(nodes), dtype=np.int64)
         levels, lows, highs = self._table[kept].T
@@ -149,6 +150,15 @@ class Absorption:
         back = [np.where(each < 2, each, own - (np.searchsorted(kept, each) + 2)) for each in (lows, highs)]
         return sum(int(_varint_bytes(each).sum()) for each in (places, *back)) + _ROOT_BYTES * count
 
+    def _fill_table(self) -> None:
+        """Adds the nodes that are new to the table of all."""
+        count = len(self._nodes) + 2
+        if count > len(self._table):
+            self._table = np.concatenate([self._table, np.empty((2 * count - len(self._table), 3), dtype=np.int64)])
+        if self._fresh:
+            self._table[count - len(self._fresh) : count] = self._fresh
+            self._fresh.clear()
+
     def _nodes_of(self, value: Bdd) -> tuple[int, ...]:
         """The nodes of a diagram, by numbers that are the same for the same nodes of others."""
         known = self._numbered.get(value)
@@ -156,7 +166,11 @@ class Absorption:
             numbers = [0, 1]
             for level, low, high in islice(_NODE.iter_unpack(bytes(value.data_bytes())), 2, None):
                 node = (level, numbers[low], numbers[high])
-                numbers.append(self._nodes.setdefault(node, len(self._nodes) + 2))
+                number = self._nodes.get(node)
+                if number is None:
+                    number = self._nodes[node] = len(self._nodes) + 2
+                    self._fresh.append(node)
+                numbers.append(number)
             known = self._numbered[value] = tuple(numbers[2:])
         return known
 

@@ -18,7 +18,7 @@ induction over derivations that is what a fresh evaluation gives.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from whence.lang.types import Tuple, Value
@@ -275,7 +275,7 @@ class AnnotatedNode(Generic[A]):
             self._insert_base(key, self._fresh(key))
             self._run()
         else:
-            self._die([self.own.pop(key)], None)
+            self._die([self.own.pop(key)], None, self.compiled.above(table))
 
     # -- death
 
@@ -289,11 +289,12 @@ class AnnotatedNode(Generic[A]):
         dead = [each for each in self.algebra.variables(annotation) if self._is_dead(each)]
         return self.algebra.without(key, annotation, dead) if dead else annotation
 
-    def _die(self, variables: list[Variable], teller: Hashable) -> None:
+    def _die(self, variables: list[Variable], teller: Hashable, tables: Collection[int] | None = None) -> None:
+        """`tables` are those that may speak of the variables; None if all may."""
         if not variables:
             return
         self.dead.update(variables)
-        self._take_out(variables)
+        self._take_out(variables, range(len(self.known)) if tables is None else tables)
         for variable in variables:
             listeners: Iterable[Value] = self.listeners.pop(variable, ())
             if variable.home == self.place:
@@ -303,10 +304,11 @@ class AnnotatedNode(Generic[A]):
                 if target not in (teller, variable.home, self.place):
                     self.deaths.setdefault(target, {})[variable] = None
 
-    def _take_out(self, variables: list[Variable]) -> None:
-        """Takes dead variables out of all annotations."""
+    def _take_out(self, variables: list[Variable], tables: Collection[int]) -> None:
+        """Takes dead variables out of the annotations of tables."""
         gone: list[Key] = []
-        for table, known in enumerate(self.known):
+        for table in tables:
+            known = self.known[table]
             present = self.present[table]
             for row, annotation in list(known.items()):
                 left = self.algebra.without((table, row), annotation, variables)
@@ -327,7 +329,7 @@ class AnnotatedNode(Generic[A]):
         for target, items in self.out.items():
             self.out[target] = self._those_alive(items, variables)
         self.queue = deque(self._those_alive(self.queue, variables))
-        self._post(self.ship.die(variables))
+        self._post(self.ship.die(variables, tables))
         self._run()
 
     def _those_alive(self, items: Iterable[tuple[Key, A]], dead: list[Variable]) -> list[tuple[Key, A]]:
@@ -380,7 +382,7 @@ class AnnotatedNode(Generic[A]):
         """A node has lost what it knew. What it derived from others' tuples is still true; its own tuples have new variables."""
         self.lives[sender] = self.serials.since[sender]
         old = {each for known in self.annotations() for each in self.algebra.variables(known) if each.home == sender}
-        self._take_out([each for each in old if self._is_dead(each)])
+        self._take_out([each for each in old if self._is_dead(each)], range(len(self.known)))
         # It has forgotten whom it told of what, and may have missed a death that others wait to hear of from it.
         self.tells_all = True
         for variable in self.died_lately:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from whence.lang.program import Aggregation, Atom, Negation, Program, Rule
@@ -32,6 +33,22 @@ class LinearProgram(Compiled):
 
     follows: list[list[tuple[Derive, int]]] = field(default_factory=list)
     always: list[tuple[Derive, int]] = field(default_factory=list)
+
+    def above(self, table: int) -> frozenset[int]:
+        """The tables whose annotations may speak of base tuples of a table."""
+        if table not in self._above:
+            reached = {table}
+            pending = [table]
+            while pending:
+                heads = {self.aliases.get(head, head) for _, head in self.follows[pending.pop()]} - reached
+                reached |= heads
+                pending += heads
+            self._above[table] = frozenset(reached)
+        return self._above[table]
+
+    @cached_property
+    def _above(self) -> dict[int, frozenset[int]]:
+        return {}
 
 
 class _UsedRows(Writer):

@@ -65,10 +65,12 @@ class MinShip(Generic[A]):
     def _keeps(self, key: Key) -> bool:
         return self.selections[key[0]].keeps(key[1])
 
-    def die(self, dead: Collection[Variable]) -> News[A]:
-        """Variables are dead; what is to be told in place of what was told."""
+    def die(self, dead: Collection[Variable], tables: Collection[int] | None = None) -> News[A]:
+        """Variables are dead, of which some tables may speak; what is to be told in place of what was told."""
         alone: list[Key] = []
         for key, annotation in list(self.told.items()):
+            if tables is not None and key[0] not in tables:
+                continue
             left = self.algebra.without(key, annotation, dead)
             if left is None:
                 del self.told[key]
@@ -76,6 +78,8 @@ class MinShip(Generic[A]):
             else:
                 self.told[key] = left
         for key, annotation in list(self.held.items()):
+            if tables is not None and key[0] not in tables:
+                continue
             left = self.algebra.without(key, annotation, dead)
             if left is None:
                 del self.held[key]

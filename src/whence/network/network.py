@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+import gc
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from zlib import crc32
 
@@ -182,8 +184,9 @@ class Network:
     def apply(self, updates: Iterable[Update | tuple[str, str, Tuple]], now: float | None = None) -> EpochFigures:
         """An epoch, to its end."""
         self.begin(updates, now)
-        while self.step():
-            pass
+        with undisturbed():
+            while self.step():
+                pass
         return self.finish()
 
     def begin(
@@ -362,6 +365,18 @@ class Network:
             rows.setdefault(name, []).append(row)
         for name, each in rows.items():
             check_rows(self.program.relations[name], each, self.program.types)
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """Nodes hold millions of small objects and make no garbage cycles: looking for some would take most of the time."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def _strategy(name: str | Strategy) -> Strategy:

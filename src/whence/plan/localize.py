@@ -6,9 +6,10 @@ of the result goes on to the next place as a tuple of a helper relation, and the
     reach(@x, y) :- link(@x, z), reach(@z, y).       becomes      link!z(@z, x) :- link(@x, z).
                                                                   reach(@x, y) :- link!z(@z, x), reach(@z, y).
 
-A place can be next if it is a constant or a value that is known by then. Of all orders, the one is taken that ships least: tuples
-that come out of the rule's own recursion weigh most, then steps count, then columns. Relations that are everywhere are read
-wherever the body is. What only asks whether something is not there, or aggregates, is asked at the place it names.
+A place can be next if it is a constant or a value that is known by then; atoms that do not name each other's places are shipped
+to one that both name. Of all orders, the one is taken that ships least: tuples that come out of the rule's own recursion weigh
+most, then steps count, then columns. Relations that are everywhere are read wherever the body is. What only asks whether
+something is not there, or aggregates, is asked at the place it names.
 """
 
 from __future__ import annotations
@@ -160,9 +161,49 @@ class _Localizer:
         try:
             way = _Search(self, rule).best()
         except _Refused as refused:
-            self.found.append(refused.diagnostic)
-            return
+            meeting = self._meeting(rule)
+            if meeting is None:
+                self.found.append(refused.diagnostic)
+                return
+            rule, way = meeting
         self._write(rule, way)
+
+    def _meeting(self, rule: Rule) -> tuple[Rule, _Way] | None:
+        """The rule with what lives apart shipped to a third place: one that an argument of both names.
+
+        In `reach(x, @y) :- link(@x, z), reach(z, @y).` neither atom names the other's place, but both name z.
+        """
+        kind = place_kind(self.program)
+        atoms = [each for each in rule.body if isinstance(each, Atom) and place_of(each, self.relations) is not None]
+        names = [{arg for arg in each.args if isinstance(arg, Var) and arg.kind == kind} for each in atoms]
+        shared = [each for at, one in enumerate(names) for other in names[at + 1 :] for each in one & other]
+        for place in sorted(set(shared), key=lambda each: each.name):
+            body = list(rule.body)
+            moves: list[tuple[int, Atom]] = []
+            for atom, known in zip(atoms, names, strict=True):
+                if place in known and place_of(atom, self.relations) != place:
+                    moves.append((body.index(atom), atom))
+            moved = {at: Atom(f"{atom.relation}!", (place, *_variables(atom, place)), atom.span) for at, atom in moves}
+            trial = _Localizer(self.program, [])
+            trial.relations = dict(self.relations)
+            for atom in moved.values():
+                trial._declare(atom, 0)
+            changed = replace(rule, body=tuple(moved.get(at, each) for at, each in enumerate(body)))
+            try:
+                _Search(trial, changed).best()
+            except _Refused:
+                continue
+            return self._shipped_together(rule, place, moves)
+        return None
+
+    def _shipped_together(self, rule: Rule, place: Var, moves: list[tuple[int, Atom]]) -> tuple[Rule, _Way]:
+        body = list(rule.body)
+        for at, atom in moves:
+            others = tuple(each for each in body if each is not atom)
+            stops = (_Stop(place_of(atom, self.relations), (atom,)), _Stop(place, others))
+            body[at] = self._helper(rule, [atom], set(names_met(atom)), stops)
+        changed = replace(rule, body=tuple(body))
+        return changed, _Search(self, changed).best()
 
     def _with_named_places(self, rule: Rule) -> Rule:
         """A place that is `_` or is computed gets a variable, so that the rest of the rule can speak of it."""
@@ -255,6 +296,10 @@ class _Localizer:
     def _keep(self, rule: Rule, place: Term | None) -> None:
         self.rules.append(rule)
         self.sites[rule.name] = place
+
+
+def _variables(atom: Atom, apart: Var) -> list[Var]:
+    return list(dict.fromkeys(part for part in walk(atom.args) if isinstance(part, Var) and part != apart))
 
 
 def place_kind(program: Program) -> Kind:

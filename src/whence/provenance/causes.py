@@ -28,6 +28,7 @@ from whence.provenance.graph import ANY, Absence, Derivation, Fact
 from whence.provenance.patterns import completed, fits, has_wildcards, is_alike
 from whence.provenance.probability import depends_on
 from whence.provenance.proofs import smallest_proof
+from whence.provenance.show import show_fact, show_value
 from whence.provenance.suppose import Change
 from whence.provenance.winners import winners
 from whence.reference.solve import Environment, is_known
@@ -125,7 +126,7 @@ class Causes:
             for near in self._near(prepared.rule, prepared.steps, start):  # type: ignore[arg-type]
                 self._look_into(near)
         if fact is not None:
-            for winner in sorted(winners(self.deriver, fact), key=repr):
+            for winner in sorted(winners(self.deriver, fact), key=show_fact):
                 self._break(winner)
 
     def _insert(self, goal: Absence, near: _Near | None = None, atom: Atom | None = None) -> None:
@@ -222,7 +223,7 @@ class Causes:
         key = tuple(self.deriver.solver.value(atom.args[at], environment) for at in known)
         pattern = absence_of(atom, environment, self.deriver.solver).pattern
         rows = self.deriver.state.tables[atom.relation].lookup(tuple(known), key)
-        return sorted((Fact(atom.relation, row) for row in rows if all(map(fits, pattern, row))), key=repr)
+        return sorted((Fact(atom.relation, row) for row in rows if all(map(fits, pattern, row))), key=show_fact)
 
     # -- assignments that fail
 
@@ -330,7 +331,7 @@ class Causes:
             if not has_wildcards(value):
                 choices.append([value])  # type: ignore[list-item]
                 continue
-            beside = sorted({row[at] for row in self.deriver.state.sample(goal.relation, _VALUES)}, key=repr)
+            beside = sorted({row[at] for row in self.deriver.state.sample(goal.relation, _VALUES)}, key=show_value)
             others = self._values(fields[at].kind, near)
             matters = near is None or atom is None or _is_shared(atom.args[at], near.rule)
             listed = [*others, *beside] if matters else [*beside, *others]
@@ -366,7 +367,7 @@ class Causes:
             for part in walk(tuple(self.deriver.program.rules)):
                 if isinstance(part, Const):
                     found.setdefault(part.kind, set()).add(part.value)
-            self._samples = {each: sorted(values, key=repr) for each, values in found.items()}
+            self._samples = {each: sorted(values, key=show_value) for each, values in found.items()}
         return self._samples.get(kind, [])
 
 

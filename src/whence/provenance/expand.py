@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from whence.provenance.derivations import Derivations, NotThere, nothing_derives
 from whence.provenance.derive import derivations_of
 from whence.provenance.graph import Cut, Derivation, DerivationGraph, Fact
+from whence.provenance.show import shown
 from whence.session import Session
 
 
@@ -96,4 +97,4 @@ class _Search:
 
 
 def _place(firing: Derivation) -> tuple[str, str, str]:
-    return firing.rule, repr(firing.body), repr(firing.aggregates)
+    return firing.rule, shown(firing.body), shown(firing.premises)

@@ -52,7 +52,7 @@ def to_prov(graph: DerivationGraph, program: Program) -> str:
     document.add_namespace("whence", _NAMESPACE)
     entities = {
         fact: document.entity(f"whence:fact{at}", {"prov:label": show_fact(fact), "prov:type": _kind(fact, graph)})
-        for at, fact in enumerate(sorted(graph.facts, key=repr))
+        for at, fact in enumerate(sorted(graph.facts, key=show_fact))
     }
     engine = document.agent("whence:engine", {"prov:label": "Whence"})
     lines = {line.split()[0]: line for line in show_rules(program, [rule.name for rule in program.rules])}

@@ -10,6 +10,7 @@ from whence.lang.program import Aggregation, Atom, Literal, Negation, Program, R
 from whence.lang.types import Tuple, Value
 from whence.provenance.graph import Absence, Aggregated, Derivation, Fact
 from whence.provenance.patterns import pattern_of
+from whence.provenance.show import show_fact
 from whence.reference.solve import Environment, Solver
 
 
@@ -44,7 +45,7 @@ def _aggregated(literal: Aggregation, environment: Environment, solver: Solver) 
     outer = {name: environment[name] for name in literal.outer}
     contributions = [each for body in literal.bodies for each in _contributions(literal, body, outer, solver)]
     if literal.op not in ("min", "max"):
-        facts = tuple(sorted({fact for _, used in contributions for fact in used}, key=repr))
+        facts = tuple(sorted({fact for _, used in contributions for fact in used}, key=show_fact))
         yield Aggregated(literal.op, value, facts)
         return
     for contributed, used in contributions:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
+from whence.lang.deep import Steps, compound, without_recursion
 from whence.lang.program import Cons, Make, Term
 from whence.lang.types import Value, Variant
 from whence.provenance.graph import ANY, REST, Wildcard
@@ -29,13 +31,14 @@ def pattern_of(term: Term, environment: Environment, solver: Solver) -> Pattern:
 
 
 def has_wildcards(pattern: Pattern) -> bool:
-    match pattern:
-        case Wildcard():
-            return True
-        case Variant(args=parts) | (tuple() as parts):
-            return any(map(has_wildcards, parts))
-        case _:
-            return False
+    pending = [pattern]
+    while pending:
+        match pending.pop():
+            case Wildcard():
+                return True
+            case Variant(args=parts) | (tuple() as parts):
+                pending += parts
+    return False
 
 
 def fits(pattern: Pattern, value: Value) -> bool:
@@ -45,17 +48,24 @@ def fits(pattern: Pattern, value: Value) -> bool:
 
 def is_alike(pattern: Pattern, value: Value) -> bool:
     """Whether the value has parts wherever the pattern has some."""
-    match pattern, value:
-        case Variant(branch, parts), Variant(other, others):
-            return branch == other and all(map(is_alike, parts, others))
-        case (*parts, Wildcard.REST), (*others,):
-            return len(others) >= len(parts) and all(map(is_alike, parts, others))
-        case (*parts,), (*others,):
-            return len(others) == len(parts) and all(map(is_alike, parts, others))
-        case ((Variant() | tuple()), _):
-            return False
-        case _:
-            return True
+    pending: list[tuple[Pattern, Value]] = [(pattern, value)]
+    while pending:
+        match pending.pop():
+            case Variant(branch, parts), Variant(other, others):
+                if branch != other:
+                    return False
+                pending += zip(parts, others, strict=True)
+            case (*parts, Wildcard.REST), (*others,):
+                if len(others) < len(parts):
+                    return False
+                pending += zip(parts, others, strict=False)
+            case (*parts,), (*others,):
+                if len(others) != len(parts):
+                    return False
+                pending += zip(parts, others, strict=True)
+            case ((Variant() | tuple()), _):
+                return False
+    return True
 
 
 def completed(pattern: Pattern, example: Value) -> Value:
@@ -64,14 +74,25 @@ def completed(pattern: Pattern, example: Value) -> Value:
     >>> completed((1, ANY, REST), (7, 8, 9))
     (1, 8, 9)
     """
+    return without_recursion(_completed(pattern, example))
+
+
+def _completed(pattern: Pattern, example: Value) -> Steps[Value]:
     match pattern, example:
         case Wildcard(), _:
             return example
         case Variant(branch, parts), Variant(_, others):
-            return Variant(branch, tuple(map(completed, parts, others)))
+            return Variant(branch, compound((yield from _all_completed(parts, others))))
         case (*parts, Wildcard.REST), (*others,):
-            return (*map(completed, parts, others), *others[len(parts) :])
+            return compound((*(yield from _all_completed(parts, others)), *others[len(parts) :]))
         case (*parts,), (*others,):
-            return tuple(map(completed, parts, others))
+            return compound((yield from _all_completed(parts, others)))
         case _:
             return pattern
+
+
+def _all_completed(parts: Iterable[Pattern], others: Iterable[Value]) -> Steps[list[Value]]:
+    made = []
+    for part, other in zip(parts, others, strict=False):
+        made.append((yield _completed(part, other)))
+    return made

@@ -180,7 +180,7 @@ class _Blocks:
             for at in range(bits.bit_length())
             if bits >> at & 1 and names[at] != fact and names[at] not in self.graph.base
         ]
-        unavoidable.sort(key=lambda each: (-self.needed[each].bit_count(), repr(each)))
+        unavoidable.sort(key=lambda each: (-self.needed[each].bit_count(), show_fact(each)))
         for entry in unavoidable:
             block = _below(self.graph, fact, stop=entry)
             below = _below(self.graph, entry)
@@ -191,7 +191,7 @@ class _Blocks:
 
 def necessary_facts(graph: DerivationGraph) -> dict[Fact, int]:
     """For each fact, the set of facts that are in all of its proofs, itself included: bit n is the n-th fact's."""
-    facts = sorted(graph.facts, key=repr)
+    facts = sorted(graph.facts, key=show_fact)
     own = {fact: 1 << at for at, fact in enumerate(facts)}
     needed = dict.fromkeys(facts, (1 << len(facts)) - 1)
     users: dict[Fact, list[Fact]] = {}
@@ -325,7 +325,7 @@ def compile_diagram(graph: DerivationGraph, root: Fact, is_variable: Callable[[F
             for premise in set(firing.premises):
                 users.setdefault(premise, []).append(firing)
     unconditional = [each for firings in graph.derivations.values() for each in firings if not each.premises]
-    waiting = dict.fromkeys(each for fact in sorted(graph.base, key=repr) for each in users.get(fact, ()))
+    waiting = dict.fromkeys(each for fact in sorted(graph.base, key=show_fact) for each in users.get(fact, ()))
     waiting |= dict.fromkeys(unconditional)
     while waiting:
         firing = next(iter(waiting))
@@ -358,9 +358,9 @@ def variable_order(graph: DerivationGraph, *, depth_first: bool = False) -> list
                     ordered |= dict.fromkeys(premise for premise in firing.premises if premise in graph.base)
         started = [firing for firings in graph.derivations.values() for firing in firings]
         first = [each for firing in started if graph.base.issuperset(firing.premises) for each in firing.premises]
-        return list(dict.fromkeys([*first, *ordered, *sorted(graph.base, key=repr)]))
+        return list(dict.fromkeys([*first, *ordered, *sorted(graph.base, key=show_fact)]))
     seen: set[Fact] = set()
-    stack = sorted(graph.base, key=repr, reverse=True)
+    stack = sorted(graph.base, key=show_fact, reverse=True)
     while stack:
         fact = stack.pop()
         if fact in seen:
@@ -369,4 +369,4 @@ def variable_order(graph: DerivationGraph, *, depth_first: bool = False) -> list
         for firing in reversed(users.get(fact, ())):
             ordered |= dict.fromkeys(premise for premise in firing.premises if premise in graph.base)
             stack.append(firing.head)
-    return list(dict.fromkeys([*ordered, *sorted(graph.base, key=repr)]))
+    return list(dict.fromkeys([*ordered, *sorted(graph.base, key=show_fact)]))

@@ -18,7 +18,7 @@ from whence.lang.program import Atom, Program
 from whence.provenance.derivations import CannotExplain, Derivations, NotThere, Ranks
 from whence.provenance.expand import Bounds, derivation_graph
 from whence.provenance.graph import Derivation, DerivationGraph, Fact
-from whence.provenance.show import show_fact
+from whence.provenance.show import show_fact, shown
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -152,7 +152,7 @@ class _Followed:
             recursive = [each for each in firing.premises if each.relation in members]
             if all(self.ranks.rank(each) < below for each in recursive):
                 bound = max((self.least_height(each) for each in firing.premises), default=0)
-                ranked.append((bound, firing.rule, repr(firing.body), firing))
+                ranked.append((bound, firing.rule, shown(firing.body), firing))
         return min(ranked, key=lambda each: each[:3])[-1] if ranked else None
 
     def least_height(self, fact: Fact) -> int:
@@ -218,7 +218,7 @@ def smallest_choices(graph: DerivationGraph) -> dict[Fact, tuple[Cost, Derivatio
     missing: dict[int, int] = {}
     serial = count()
     heap: list[tuple[Cost, int, Fact, Derivation | None]] = [
-        (Cost(0, 1), next(serial), fact, None) for fact in sorted(graph.base, key=repr)
+        (Cost(0, 1), next(serial), fact, None) for fact in sorted(graph.base, key=show_fact)
     ]
     for firings in graph.derivations.values():
         for firing in firings:

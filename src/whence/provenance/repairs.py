@@ -16,7 +16,8 @@ from typing import NamedTuple
 from whence.lang.types import Value
 from whence.provenance.causes import Causes
 from whence.provenance.graph import Fact
-from whence.provenance.suppose import Change, Supposition
+from whence.provenance.show import show_fact
+from whence.provenance.suppose import Change, Supposition, show_change
 
 _LOOKING = 0.2  # of the time may go into what to try next
 
@@ -37,7 +38,7 @@ class Effort:
 
     changes: int = 4
     trials: int = 2_000
-    seconds: float = 10.0
+    seconds: float = 5.0
 
 
 class Repairs(NamedTuple):
@@ -80,7 +81,9 @@ def find_repairs(supposition: Supposition, fact: Fact, number: int, effort: Effo
             extended = changes | {each}
             if each.fact not in taken and extended not in met:
                 met.add(extended)
-                heapq.heappush(pending, (len(extended), invented + more, repr(sorted(extended, key=repr)), extended))
+                heapq.heappush(
+                    pending, (len(extended), invented + more, " ".join(sorted(map(show_change, extended))), extended)
+                )
     return Repairs(tuple(map(_repair, found)), "" if len(found) >= number else bound or causes.bound)
 
 
@@ -106,6 +109,6 @@ def _is_like(changes: frozenset[Change], other: frozenset[Change], made_up: set[
 
 def _repair(changes: frozenset[Change]) -> Repair:
     def chosen(op: str) -> tuple[Fact, ...]:
-        return tuple(sorted((each.fact for each in changes if each.op == op), key=repr))
+        return tuple(sorted((each.fact for each in changes if each.op == op), key=show_fact))
 
     return Repair(chosen("+"), chosen("-"))

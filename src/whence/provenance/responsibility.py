@@ -33,6 +33,7 @@ from whence.provenance.probability import (
     refuse_uncertain_absence,
     without_detours,
 )
+from whence.provenance.show import show_fact
 from whence.session import Session
 
 _UNSURE = 0.01
@@ -89,12 +90,12 @@ def contributions(
     try:
         compiled = compile_diagram(graph, fact, lambda base: base.relation in counted, nodes)
     except BudgetExceeded:
-        order = sorted((base for base in graph.base if base.relation in counted), key=repr)
+        order = sorted((base for base in graph.base if base.relation in counted), key=show_fact)
         chain = _Chain(graph, fact, graph.base.difference(order))
         found = _sampled(chain, order, samples, seconds, random.Random(seed))  # noqa: S311 - not for secrets
     else:
         found = _exact(compiled)
-    return sorted(found, key=lambda each: (-each.shapley, -(each.responsibility or 0), repr(each.fact)))
+    return sorted(found, key=lambda each: (-each.shapley, -(each.responsibility or 0), show_fact(each.fact)))
 
 
 def _exact(compiled: Compiled) -> list[Contribution]:

@@ -32,19 +32,42 @@ def show_value(value: Value | Wildcard) -> str:
     >>> show_value((1, "a", None))
     '[1, "a", nil]'
     """
-    match value:
-        case None:
-            return "nil"
-        case str():
-            return f'"{value.translate(_ESCAPES)}"'
-        case Variant(branch=branch, args=args):
-            return f"${branch}({_listed(args)})" if args else f"${branch}"
-        case (*items, Wildcard.REST):
-            return f"[{_listed(items)} | _]"
-        case tuple():
-            return f"[{_listed(value)}]"
-        case _:
-            return repr(value)
+    # Values may be deeper than Python can recurse: texts, and values still to be shown, last first.
+    texts: list[str] = []
+    pending: list[Value | Wildcard | _Text] = [value]
+    while pending:
+        each = pending.pop()
+        match each:
+            case _Text():
+                texts.append(each)
+            case None:
+                texts.append("nil")
+            case str():
+                texts.append(f'"{each.translate(_ESCAPES)}"')
+            case Variant(branch=branch, args=()):
+                texts.append(f"${branch}")
+            case Variant(branch=branch, args=args):
+                pending += reversed([_Text(f"${branch}("), *_separated(args), _Text(")")])
+            case (*items, Wildcard.REST):
+                pending += reversed([_Text("["), *_separated(items), _Text(" | _]")])
+            case tuple():
+                pending += reversed([_Text("["), *_separated(each), _Text("]")])
+            case _:
+                texts.append(repr(each))
+    return "".join(texts)
+
+
+class _Text(str):
+    """A part of what is shown, and not a value."""
+
+    __slots__ = ()
+
+
+def _separated(values: Iterable[Value | Wildcard]) -> Iterator[Value | Wildcard | _Text]:
+    for at, value in enumerate(values):
+        if at:
+            yield _Text(", ")
+        yield value
 
 
 def show_fact(fact: Fact | Absence) -> str:
@@ -53,11 +76,12 @@ def show_fact(fact: Fact | Absence) -> str:
     'link("a", 2)'
     """
     relation, values = fact
-    return f"{relation}({_listed(values)})"
+    return f"{relation}({', '.join(map(show_value, values))})"
 
 
-def _listed(values: Iterable[Value | Wildcard]) -> str:
-    return ", ".join(show_value(value) for value in values)
+def shown(facts: Iterable[Fact | Absence]) -> str:
+    """Facts as one text, which orders what is made of them."""
+    return " ".join(map(show_fact, facts))
 
 
 @dataclass(frozen=True, slots=True)

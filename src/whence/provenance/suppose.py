@@ -11,6 +11,7 @@ from whence.lang.program import lasting
 from whence.limits import RunawayError
 from whence.provenance.derive import Deriver
 from whence.provenance.graph import Fact
+from whence.provenance.show import show_fact
 from whence.reference import FunctionError
 from whence.session import Session
 
@@ -20,6 +21,10 @@ class Change(NamedTuple):
 
     op: str
     fact: Fact
+
+
+def show_change(change: Change) -> str:
+    return f"{change.op} {show_fact(change.fact)}"
 
 
 class Supposition:
@@ -38,7 +43,7 @@ class Supposition:
     def outcome(self, changes: frozenset[Change]) -> Changes:
         """What the changes lead to."""
         if changes not in self._outcomes:
-            updates = [Update(op, *fact) for op, fact in sorted(changes, key=repr)]
+            updates = [Update(op, *fact) for op, fact in sorted(changes, key=show_change)]
             self._outcomes[changes] = self._tried(updates)
             self.deriver.forget()
         return self._outcomes[changes]

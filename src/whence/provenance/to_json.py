@@ -8,6 +8,7 @@ from math import isfinite
 from whence.io.changes import Update
 from whence.io.json_text import Json
 from whence.io.values import format_float
+from whence.lang.deep import Steps, without_recursion
 from whence.lang.program import Program
 from whence.lang.types import Value, Variant
 from whence.provenance.graph import DerivationGraph, Fact
@@ -29,11 +30,18 @@ def fact_to_json(fact: Fact) -> JsonObject:
 
 def _to_json(value: Value) -> Json:
     """As in the records of updates and changes: branches, and numbers that JSON has no form for, are text."""
+    return without_recursion(_steps_to_json(value))
+
+
+def _steps_to_json(value: Value) -> Steps[Json]:
     match value:
         case Variant():
             return show_value(value)
         case tuple():
-            return [_to_json(each) for each in value]
+            parts = []
+            for each in value:
+                parts.append((yield _steps_to_json(each)))
+            return parts
         case float() if not isfinite(value):
             return format_float(value)
         case _:
@@ -63,7 +71,7 @@ def proof_to_json(proof: Proof, program: Program) -> JsonObject:
 
 
 def graph_to_json(graph: DerivationGraph, program: Program) -> JsonObject:
-    facts = sorted(graph.facts, key=repr)
+    facts = sorted(graph.facts, key=show_fact)
     numbers = {fact: at for at, fact in enumerate(facts)}
     firings = [firing for each in graph.derivations.values() for firing in each]
     return {
@@ -88,7 +96,7 @@ def graph_to_json(graph: DerivationGraph, program: Program) -> JsonObject:
         ],
         "cut": None
         if graph.cut is None
-        else {"reason": graph.cut.reason, "facts": [numbers[fact] for fact in sorted(graph.cut.facts, key=repr)]},
+        else {"reason": graph.cut.reason, "facts": [numbers[fact] for fact in sorted(graph.cut.facts, key=show_fact)]},
     }
 
 

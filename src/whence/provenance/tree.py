@@ -88,8 +88,8 @@ def show_graph(graph: DerivationGraph, program: Program) -> str:
         if firings:
             lines.append(show_fact(fact) + ("  base" if fact in graph.base else ""))
             lines += [f"  by {firing.rule}: {_used(firing)}" for firing in firings]
-    lines += [f"{show_fact(fact)}  not looked into" for fact in sorted(cut, key=repr)]
-    leaves = [show_fact(fact) for fact in sorted(graph.base, key=repr) if not graph.derivations.get(fact)]
+    lines += [f"{show_fact(fact)}  not looked into" for fact in sorted(cut, key=show_fact)]
+    leaves = [show_fact(fact) for fact in sorted(graph.base, key=show_fact) if not graph.derivations.get(fact)]
     rules = {firing.rule for firings in graph.derivations.values() for firing in firings}
     return "\n".join([*lines, *(f"{leaf}  base" for leaf in leaves), "", *show_rules(program, rules)])
 

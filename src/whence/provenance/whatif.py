@@ -59,4 +59,4 @@ def rank_dependence(
         on_fact(at)
         deleted = session.trial([Update("-", *fact)]).deleted
         found.append(Dependence(fact, sum(len(deleted.get(name, ())) for name in shown)))
-    return sorted(found, key=lambda each: (-each.lost, repr(each.fact)))
+    return sorted(found, key=lambda each: (-each.lost, show_fact(each.fact)))

@@ -19,7 +19,7 @@ from whence.provenance.derive import Deriver, PreparedRule
 from whence.provenance.firings import absence_of
 from whence.provenance.graph import Absence, Fact
 from whence.provenance.repairs import Effort, Repair, Repairs, find_repairs
-from whence.provenance.show import show_fact, show_value, source_text
+from whence.provenance.show import show_fact, show_value, shown, source_text
 from whence.provenance.suppose import Supposition
 from whence.provenance.winners import winners
 from whence.reference.solve import Environment, is_known
@@ -82,7 +82,7 @@ def whynot(
     deriver = supposition.deriver
     if deriver.holds(fact):
         raise CannotExplain(f"{show_fact(fact)} holds; `whence why` shows the proof")
-    beaten_by = tuple(sorted(winners(deriver, fact), key=repr))
+    beaten_by = tuple(sorted(winners(deriver, fact), key=show_fact))
     attempts = tuple(min(each, key=_closeness(session)) for each in _attempts(deriver, fact).values() if each)
     found = find_repairs(supposition, fact, repairs, effort) if repairs else Repairs((), "")
     return WhyNot(fact, attempts, found.found, beaten_by, found.bound)
@@ -95,7 +95,7 @@ def _closeness(session: Session) -> Callable[[Attempt], tuple[int, int, int, str
     def closeness(attempt: Attempt) -> tuple[int, int, int, str]:
         needed = [*(each.relation for each in attempt.missing), *(each.relation for each in attempt.present)]
         derived = sum(name not in base for name in needed)
-        return len(attempt.failed), attempt.distance, derived, repr((attempt.missing, attempt.present))
+        return len(attempt.failed), attempt.distance, derived, shown((*attempt.missing, *attempt.present))
 
     return closeness
 

@@ -36,6 +36,29 @@ class _Line:
     last_arrival: float = 0.0
 
 
+class _Ways:
+    """The quickest ways from a node, found as far as somebody asks (Dijkstra's algorithm); ties go to the one found first."""
+
+    def __init__(self, source: Hashable, neighbours: Mapping[Hashable, list[tuple[Hashable, Channel]]]) -> None:
+        self.neighbours = neighbours
+        self.found: dict[Hashable, tuple[Channel, int]] = {}
+        self.waiting: list[tuple[float, int, Hashable, Channel, int]] = [(0.0, 0, source, Channel(latency=0.0), 0)]
+        self.order = 0
+
+    def reach(self, target: Hashable) -> tuple[Channel, int] | None:
+        while target not in self.found and self.waiting:
+            _, _, node, way, hops = heappop(self.waiting)
+            if node in self.found:
+                continue
+            self.found[node] = (way, hops)
+            for neighbour, link in self.neighbours.get(node, ()):
+                if neighbour not in self.found:
+                    self.order += 1
+                    longer = _joined(way, link) if hops else link
+                    heappush(self.waiting, (longer.latency, self.order, neighbour, longer, hops + 1))
+        return self.found.get(target)
+
+
 @dataclass
 class Wiring:
     """Which channel leads from where to where.
@@ -47,7 +70,9 @@ class Wiring:
     default: Channel = field(default_factory=Channel)
     links: Mapping[tuple[Hashable, Hashable], Channel] | None = None
     alone: tuple[Hashable, ...] = ()  # nodes that may be without links
-    _ways: dict[Hashable, dict[Hashable, tuple[Channel, int]]] = field(default_factory=dict, init=False, repr=False)
+    _ways: dict[Hashable, _Ways] = field(default_factory=dict, init=False, repr=False)
+    _neighbours: dict[Hashable, list[tuple[Hashable, Channel]]] = field(default_factory=dict, init=False, repr=False)
+    _works_both_ways: bool = field(default=False, init=False, repr=False)
     _lines: dict[tuple[Hashable, Hashable], _Line] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
@@ -80,33 +105,23 @@ class Wiring:
         """The channel from one node to another and over how many links it goes; None if there is no way."""
         if self.links is None:
             return self.default, 1
-        if source not in self._ways:
-            self._ways[source] = self._from(source)
-        return self._ways[source].get(target)
-
-    def _from(self, source: Hashable) -> dict[Hashable, tuple[Channel, int]]:
-        """Dijkstra's algorithm over latencies; ties go to the way found first."""
-        assert self.links is not None
-        if not hasattr(self, "_neighbours"):
-            self._neighbours: dict[Hashable, list[tuple[Hashable, Channel]]] = {}
+        if source in self._ways and target in self._ways[source].found:
+            return self._ways[source].found[target]
+        if not self._neighbours:
             for (a, b), channel in self.links.items():
                 self._neighbours.setdefault(a, []).append((b, channel))
-        found: dict[Hashable, tuple[Channel, int]] = {source: (Channel(latency=0.0), 0)}
-        waiting: list[tuple[float, int, Hashable, Channel, int]] = []
-        order = 0
-        node, way, hops = source, found[source][0], 0
-        while True:
-            for neighbour, link in self._neighbours.get(node, ()):
-                if neighbour not in found:
-                    order += 1
-                    longer = link if not hops else _joined(way, link)
-                    heappush(waiting, (longer.latency, order, neighbour, longer, hops + 1))
-            while waiting and waiting[0][2] in found:
-                heappop(waiting)
-            if not waiting:
-                return found
-            _, _, node, way, hops = heappop(waiting)
-            found[node] = (way, hops)
+            self._works_both_ways = all(self.links.get((b, a)) == channel for (a, b), channel in self.links.items())
+        # Everybody talks to some nodes: what is known from their side is used, and what is not is looked for there.
+        ahead = self._ways.get(target)
+        if self._works_both_ways and ahead is not None and len(ahead.found) > self._known_from(source):
+            return ahead.reach(source)
+        if source not in self._ways:
+            self._ways[source] = _Ways(source, self._neighbours)
+            self._ways.setdefault(target, _Ways(target, self._neighbours))
+        return self._ways[source].reach(target)
+
+    def _known_from(self, source: Hashable) -> int:
+        return len(self._ways[source].found) if source in self._ways else 0
 
     def arrivals(self, source: Hashable, target: Hashable, size: int, now: float, draw: Random) -> list[float] | None:
         """When a message sent now arrives: once, twice or never. None if there is no way from here to there."""

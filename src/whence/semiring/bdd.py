@@ -20,6 +20,7 @@ Token = TypeVar("Token", bound=Hashable)
 T = TypeVar("T")
 # The library numbers variables with 16 bits.
 MOST_VARIABLES = 65_000
+_APART = 8  # levels that are left free for each token, if there is room
 
 
 class FormulaDiagrams(Semiring[Bdd], Generic[Token]):
@@ -123,6 +124,9 @@ class FormulaDiagrams(Semiring[Bdd], Generic[Token]):
             room = above - below - 1
             if room < end - at:
                 return False
+            if following == len(taken):
+                # At the end others will follow.
+                room = max(min(room - room // 4, _APART * (end - at)), end - at)
             for number, token in enumerate(order[at:end], 1):
                 level = below + number * (room + 1) // (end - at + 1)
                 self.levels[token], self.tokens[level] = level, token
@@ -141,8 +145,8 @@ class FormulaDiagrams(Semiring[Bdd], Generic[Token]):
             raise NotInThisSemiring(
                 f"{len(order)} tokens are more than the {MOST_VARIABLES} that diagrams can tell apart"
             )
-        if 2 * len(order) >= self.capacity:
-            self._make_room(min(max(8 * len(order), 256), MOST_VARIABLES))
+        if _APART * len(order) >= self.capacity:
+            self._make_room(min(max(2 * _APART * len(order), 256), MOST_VARIABLES))
         before = self.tokens
         self.levels, self.tokens = {}, {}
         self.place(order)
