@@ -37,7 +37,7 @@ def equivalent(
     functions: FunctionsOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Say whether two queries give the same annotations, whatever the data.
+    """Say whether two queries give the same, whatever the data, in a semiring.
 
     The exit code is 0 for yes, 1 for no, 3 for not decided, 2 if the question cannot be asked.
     """
