@@ -11,10 +11,16 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from whence import load_file
-from whence.events import EventStore, Questions, event_program, workloads
-from whence.events.answers import difference_text, trees_text
-from whence.events.compare import compare
-from whence.events.figures import figures_of
+from whence.events import (
+    EventStore,
+    Questions,
+    compare_trees,
+    difference_text,
+    event_program,
+    figures_of,
+    trees_text,
+    workloads,
+)
 from whence.topology import transit_stub
 
 HERE = Path(__file__).parent
@@ -57,7 +63,7 @@ def route_change(folder: Path) -> str:
         store.commit()
         questions = Questions(store)
         old, new = questions.of_output(first), questions.of_output(second)
-        difference = compare(old.trees[0].tree, new.trees[0].tree, store.history)
+        difference = compare_trees(old.trees[0].tree, new.trees[0].tree, store.history)
         return f"{trees_text(new, store)}\n\n{difference_text(difference, 'before', 'after')}"
 
 

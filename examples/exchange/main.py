@@ -12,10 +12,8 @@ from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from whence.exchange import Peer
-from whence.exchange.parser import read_files
-from whence.exchange.rows import show_row, sort_rows
-from whence.lang.types import Variant
+from whence import Variant
+from whence.exchange import Peer, read_files, show_row, sort_rows
 from whence.provenance import why
 
 HERE = Path(__file__).parent

@@ -90,12 +90,13 @@ def prepare(
     record: Collection[str] = (),
     sizes: Mapping[str, int] | None = None,
     join_order: JoinOrder = most_bound,
+    shared: Shared | None = None,
 ) -> Prepared:
     """Plans a program for any number of sessions.
 
     `wanted` names the relations to be seen, by default all: what they do not need is not derived. The derivations of the
     relations in `record` are kept as relations too. `sizes` tells how many rows relations will have, as far as that is known;
-    `join_order` picks by them.
+    `join_order` picks by them. Programs that are given what another has `shared` have their values for the same words.
 
     >>> from whence import Session, load
     >>> prepared = prepare(load(".decl p(x:number) .input p .decl q(x:number) .output q q(x + 1) :- p(x)."))
@@ -111,7 +112,7 @@ def prepare(
     plan, recordings = _compile(program, seen, strategy=strategy, record=recorded, sizes=sizes, join_order=join_order)
     refuse_unrecordable(program, plan, recorded)
     base = frozenset(program.base_relations)
-    return Prepared(program, plan, base, seen, recorded, recordings, strategy, join_order)
+    return Prepared(program, plan, base, seen, recorded, recordings, strategy, join_order, shared or Shared())
 
 
 def _compile(

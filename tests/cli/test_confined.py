@@ -58,7 +58,7 @@ def test_what_stays_inside_is_let_through() -> None:
 
 
 @pytest.mark.parametrize("name", ["../other.dl", "{here}/other.dl", "below/../../other.dl"])
-@pytest.mark.parametrize("command", ["check", "eval"])
+@pytest.mark.parametrize("command", ["check", "eval", "explain-plan"])
 def test_includes_come_from_below_the_folder_of_the_program(command: str, name: str) -> None:
     Path("other.dl").write_text("r(1).\n")
     Path("program/p.dl").write_text(f'.include "{name.format(here=Path().resolve())}"\n.output r\n')
@@ -89,3 +89,52 @@ def test_a_run_reads_below_the_fact_folder() -> None:
     result = CliRunner().invoke(app, command)
     assert result.exit_code == 1
     assert "is not below facts" in result.stderr
+
+
+VIEW = ".decl r(x:symbol)\n.input r({})\n.decl copy(x:symbol)\n.output copy\ncopy(x) :- r(x).\n"
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        ["why", 'copy("open")'],
+        ["how", 'copy("open")'],
+        ["whynot", 'copy("shut")'],
+        ["whatif", "--except", 'r("open")'],
+        ["probability", 'copy("open")', "-p", "r=0.5"],
+        ["responsibility", 'copy("open")'],
+    ],
+    ids=lambda question: question[0],
+)
+def test_questions_are_answered_from_below_the_fact_folder(question: list[str]) -> None:
+    command, *rest = question
+    Path("program/p.dl").write_text(VIEW.format('filename="below/r.txt"'))
+    assert CliRunner().invoke(app, [command, "program/p.dl", *rest, "-F", "facts", "--confined"]).exit_code == 0
+    Path("program/p.dl").write_text(VIEW.format('filename="../secret.txt"'))
+    result = CliRunner().invoke(app, [command, "program/p.dl", *rest, "-F", "facts", "--confined"])
+    assert result.exit_code == 1
+    assert "../secret.txt is not below facts" in result.stderr
+
+
+EVENTS = """
+.decl packet(at:symbol, to:symbol) .event packet
+.decl route(at:symbol, to:symbol) .slow route
+.input route({})
+.decl got(at:symbol, to:symbol) .output got
+got(@at, to) :- packet(@at, to), route(@at, to).
+"""
+
+
+def test_events_read_below_the_fact_folder_too() -> None:
+    Path("program/p.dl").write_text('.include "../other.dl"\n')
+    Path("other.dl").write_text(EVENTS.format(""))
+    assert CliRunner().invoke(app, ["events", "keys", "program/p.dl"]).exit_code == 0
+    result = CliRunner().invoke(app, ["events", "keys", "program/p.dl", "--confined"])
+    assert "it is not below the program's folder" in result.output
+    assert result.exit_code == 1
+    Path("program/p.dl").write_text(EVENTS.format('filename="../secret.txt"'))
+    Path("events.jsonl").write_text("")
+    command = ["events", "run", "program/p.dl", "--events", "events.jsonl", "--store", "store", "-F", "facts"]
+    result = CliRunner().invoke(app, [*command, "--confined"])
+    assert result.exit_code == 1
+    assert "../secret.txt is not below facts" in result.stderr

@@ -51,7 +51,7 @@ def test_tuples_stand_for_themselves_without_annotations() -> None:
         (
             1,
             "--semiring viterbi --annotate link=cost",
-            'link("b", "c", 5), column cost: 5 is no degree between 0 and 1',
+            'link("b", "c", 5), column cost: 5 is not a degree between 0 and 1',
         ),
         (2, "--semiring magic", "there is no semiring magic; there are"),
         (2, "--semiring tropical --annotate link=price", "link has no column price; it has x, y, cost"),

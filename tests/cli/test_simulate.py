@@ -34,7 +34,7 @@ def simulated(whence: Whence, *options: str) -> dict:
 
 
 @pytest.mark.parametrize("options", [(), ("--loss", "0.2", "--jitter", "5", "--seed", "7"), ("--processors", "2")])
-@pytest.mark.parametrize("strategy", ["support", "dred"])
+@pytest.mark.parametrize("strategy", ["support", "dred", "relative", "absorption"])
 def test_views_and_figures(whence: Whence, strategy: str, options: tuple[str, ...]) -> None:
     figures = simulated(whence, "--strategy", strategy, *options)
     graph = nx.DiGraph([link for link in LINKS if link != LINKS[2]])

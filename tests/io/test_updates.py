@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from whence.io import FactError, updates
 from whence.io.changes import Update
@@ -23,6 +25,7 @@ from whence.io.updates import (
     reported_writing,
 )
 from whence.lang import load
+from whence.lang.fit import check_rows
 from whence.lang.types import Tuple, Variant
 
 PROGRAM = load("""
@@ -74,6 +77,39 @@ def parsed(line: str | bytes, number: int = 7) -> Record | None:
 )
 def test_a_line_is_an_update_a_commit_or_a_tick(line: str, record: Record) -> None:
     assert parsed(line) == record
+
+
+_JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**65), 2**65)
+    | st.floats()
+    | st.text(max_size=3)
+    | st.sampled_from(["1", "-0.0", "1e400", "inf", "nan", "\\ud800", 2**53 + 1, 2**63, -(2**63)]),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["x", "$Some", "y"]), inner, max_size=2)
+    ),
+    max_leaves=4,
+)
+_ANYTHING = load("""
+.type Pair = [x: number, y: symbol]
+.type Maybe = None {} | Some { x: float }
+.decl n(x: number) .input n
+.decl u(x: unsigned) .input u
+.decl f(x: float) .input f
+.decl s(x: symbol) .input s
+.decl r(x: Pair) .input r
+.decl m(x: Maybe) .input m
+""")
+
+
+@settings(max_examples=int(os.environ.get("WHENCE_EXAMPLES", "300")), deadline=None)
+@given(st.sampled_from(sorted(_ANYTHING.base_relations)), _JSON)
+def test_what_a_record_says_is_never_in_need_of_another_check(name: str, value: object) -> None:
+    line = json.dumps({"op": "+", "relation": name, "tuple": [value]}).encode()
+    record = parse_record(line, 1, Schema.of(_ANYTHING))
+    if isinstance(record, Update):
+        check_rows(_ANYTHING.relations[name], [record.tuple], _ANYTHING.types)
 
 
 def test_attributes_without_a_meaning_are_ignored_so_that_changes_read_as_updates() -> None:

@@ -599,7 +599,7 @@ MESSAGES = {
     "SELECT a FROM t WHERE b IS NOT NULL": "W0602 IS NULL is not supported",
     "SELECT a FROM t WHERE a = ANY (SELECT a FROM u)": "W0602 a comparison with ANY is not supported",
     "SELECT a FROM t WHERE a > ALL (SELECT a FROM u)": "W0602 a comparison with ALL is not supported",
-    "SELECT a FROM t WHERE b LIKE b": "W0602 LIKE with a pattern that is no string is not supported",
+    "SELECT a FROM t WHERE b LIKE b": "W0602 LIKE with a pattern that is not a string is not supported",
     "SELECT a FROM t WHERE b ILIKE 'x'": "W0602 the condition ILIKE is not supported",
     "SELECT a FROM t WHERE a": "W0602 a value as a condition is not supported",
     "SELECT a FROM t WHERE a BETWEEN SYMMETRIC 2 AND 1": "W0602 BETWEEN with SYMMETRIC is not supported",

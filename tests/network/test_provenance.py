@@ -59,7 +59,7 @@ def drawn_wiring(draw: random.Random) -> Wiring:
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_views_on_disturbed_networks(name: str, strategy: str, ship: str) -> None:
     program = load(BASE + PROGRAMS[name])
-    for seed in range(max(4, EXAMPLES // 15)):
+    for seed in range(max(4, EXAMPLES // 10)):
         draw = random.Random(f"{name} {ship} {seed}")
         nodes = draw.randint(2, 5)
         order = draw.choice(("depth-first", "arrival"))

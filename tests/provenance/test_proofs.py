@@ -129,7 +129,7 @@ def test_the_checker_refuses_wrong_proofs() -> None:
     session = closure("ab", "bc")
     proof, _ = smallest_proof(Deriver(session), Fact("reach", ("a", "c")))
     Checker(load(CLOSURE), {"link": [("a", "b"), ("b", "c")]}).check(proof)
-    with pytest.raises(WrongProof, match=r'link\("b", "c"\) is no base fact'):
+    with pytest.raises(WrongProof, match=r'link\("b", "c"\) is not a base fact'):
         Checker(load(CLOSURE), {"link": [("a", "b")]}).check(proof)
     swapped = Proof(proof.fact, proof.firing, tuple(reversed(proof.premises)), proof.height)
     with pytest.raises(WrongProof, match="premises and proofs differ"):

@@ -201,7 +201,7 @@ def test_a_multiplication_with_an_order_is_refused() -> None:
 
 def test_wrong_annotations_are_refused() -> None:
     fact = Fact("p", (1,))
-    with pytest.raises(ValueError, match="-1 is no cost"):
+    with pytest.raises(ValueError, match="-1 is not a cost"):
         solve_graph(DerivationGraph((fact,), {}, frozenset({fact})), SEMIRINGS["tropical"], {fact: -1}.get)
 
 

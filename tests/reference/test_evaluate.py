@@ -106,9 +106,9 @@ def test_a_limit_of_size_ends_the_recursion() -> None:
         ("n(x), y = x, 10 / x > 4", "division by zero", {(1, 1), (2, 2)}),
         ("n(x), y = x, !n(10 / x)", "division by zero", {(1, 1), (2, 2)}),
         ("m(x, y, 10 / x)", "division by zero", {(1, 1)}),
-        ('n(x), y = to_number("x")', '"x" is no number', set()),
+        ('n(x), y = to_number("x")', '"x" is not a number', set()),
         ("n(x), y = sum 10 / z : { n(z) }", "division by zero", {(0, 15), (1, 15), (2, 15)}),
-        ('n(x), y = x, match("[", "a")', '"[" is no regular expression', set()),
+        ('n(x), y = x, match("[", "a")', '"[" is not a regular expression', set()),
     ],
 )
 def test_what_has_no_value_derives_nothing_and_gets_a_warning(body: str, reason: str, expected: set[Tuple]) -> None:

@@ -184,7 +184,7 @@ def test_what_has_no_meaning_is_refused_with_its_place(text: str, name: str, mes
 
 
 def test_wrong_annotations_are_named() -> None:
-    with pytest.raises(ValueError, match="2 is no degree between 0 and 1"):
+    with pytest.raises(ValueError, match="2 is not a degree between 0 and 1"):
         evaluate_annotated(load(CLOSURE), {"link": [("a", "b")]}, Viterbi(), lambda *_: 2)
 
 

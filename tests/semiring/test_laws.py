@@ -71,13 +71,13 @@ def test_values_read_back_from_their_text(name: str, data: st.DataObject) -> Non
     ("name", "text", "message"),
     [
         ("boolean", "maybe", "'maybe' is neither true nor false"),
-        ("natural", "-1", "-1 is no value of natural"),
-        ("natural", "1.5", "'1.5' is no whole number"),
-        ("tropical", "-2", "-2 is no cost: tropical takes numbers from 0, and inf for what is not there"),
-        ("tropical", "nan", "nan is no cost"),
-        ("tropical", "far", "'far' is no number"),
-        ("viterbi", "1.5", "1.5 is no degree between 0 and 1"),
-        ("access", "vip", "'vip' is no level of access: there are public, confidential, secret, top-secret, nobody"),
+        ("natural", "-1", "-1 is not a value of natural"),
+        ("natural", "1.5", "'1.5' is not a whole number"),
+        ("tropical", "-2", "-2 is not a cost: tropical takes numbers from 0, and inf for what is not there"),
+        ("tropical", "nan", "nan is not a cost"),
+        ("tropical", "far", "'far' is not a number"),
+        ("viterbi", "1.5", "1.5 is not a degree between 0 and 1"),
+        ("access", "vip", "'vip' is not a level of access: there are public, confidential, secret, top-secret, nobody"),
     ],
 )
 def test_wrong_values_are_named(name: str, text: str, message: str) -> None:

@@ -28,6 +28,12 @@ COMMANDS = (
         "eval", "whence.cli.evaluate:evaluate", "Evaluate a program: read its inputs, write its outputs.", PROGRAMS
     ),
     LazyCommand(
+        "equivalent",
+        "whence.cli.equivalent:equivalent",
+        "Say whether two queries give the same, whatever the data, in a semiring.",
+        PROGRAMS,
+    ),
+    LazyCommand(
         "explain-plan",
         "whence.cli.explain_plan:explain_plan",
         "Show how a program's views are kept up to date.",

@@ -15,11 +15,11 @@ from rich.table import Table
 
 from whence.cli.evaluate import read_inputs, reported_errors, shown_warnings
 from whence.cli.functions import load_functions
-from whence.cli.programs import FunctionsOption, ProgramArgument, existing_file, load_program
+from whence.cli.programs import ConfinedOption, FunctionsOption, ProgramArgument, existing_file, load_program
 from whence.cli.progress import Progress
 from whence.cli.terminal import err, out, show, show_diagnostic
 from whence.events.answers import difference_text, shortfall_json, shortfall_text, trees_json, trees_text
-from whence.events.compare import compare
+from whence.events.compare import compare_trees
 from whence.events.feed import COMMIT_EVERY, Feed, output_line
 from whence.events.figures import figures_of
 from whence.events.keys import equivalence_keys, printed_keys
@@ -31,6 +31,7 @@ from whence.events.store import EventStore
 from whence.events.verify import problems_of
 from whence.events.walk import HOPS
 from whence.io import read_relation
+from whence.io.confined import refuse_files_outside
 from whence.io.updates import DeadLetterFile
 from whence.lang.program import Transfer
 from whence.lang.tree import NOWHERE
@@ -73,6 +74,7 @@ def show_keys(
     program: ProgramArgument,
     *,
     functions: FunctionsOption = None,
+    confined: ConfinedOption = False,
     printed: Annotated[bool, typer.Option(help="The two published analyses too, which miss keys.")] = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
@@ -82,7 +84,7 @@ def show_keys(
     Events that agree on these keys share a tree.
     """
     with reported_errors():
-        checked = event_program(load_program(program, functions))
+        checked = event_program(load_program(program, functions, confined=confined))
         found = equivalence_keys(checked)
         if not quiet:
             for each in (*checked.warnings, *found.warnings):
@@ -132,6 +134,7 @@ def run_events(
     ] = Path(),
     scheme: Annotated[Scheme, typer.Option(help="What is written down of each event.")] = Scheme.ADVANCED,
     functions: FunctionsOption = None,
+    confined: ConfinedOption = False,
     outputs: Annotated[
         Path | None, typer.Option("--outputs", metavar="FILE|-", help="Write each output too, a JSON object a line.")
     ] = None,
@@ -150,7 +153,9 @@ def run_events(
     A run that was interrupted goes on where it stopped: nothing is lost, nothing is counted twice.
     """
     with reported_errors(), shown_warnings(quiet=quiet), ExitStack() as stack:
-        checked = event_program(load_program(program, functions))
+        checked = event_program(load_program(program, functions, confined=confined))
+        if confined:
+            refuse_files_outside(checked.program, facts, None)
         if not quiet and not as_json:
             for each in (*checked.program.warnings, *equivalence_keys(checked).warnings):
                 show_diagnostic(err, each, checked.program.source)
@@ -305,7 +310,7 @@ def diff(
             if not found.trees:
                 show(err, f"error: there is no tree of {text}")
                 raise typer.Exit(1)
-        difference = compare(left.trees[-1].tree, right.trees[-1].tree, store.history)
+        difference = compare_trees(left.trees[-1].tree, right.trees[-1].tree, store.history)
     show(out, difference_text(difference, one, other))
 
 

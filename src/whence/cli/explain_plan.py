@@ -3,7 +3,7 @@ from __future__ import annotations
 import typer
 
 from whence.cli.evaluate import reported_errors, wanted_of
-from whence.cli.programs import FunctionsOption, ProgramArgument, load_program
+from whence.cli.programs import ConfinedOption, FunctionsOption, ProgramArgument, load_program
 from whence.lang.program import output_names
 from whence.plan import compile_evaluation, compile_plan
 from whence.plan.describe import describe_plan
@@ -11,7 +11,9 @@ from whence.plan.describe_places import describe_places
 from whence.plan.partition import describe_partitioning
 
 
-def explain_plan(program: ProgramArgument, *, functions: FunctionsOption = None) -> None:
+def explain_plan(
+    program: ProgramArgument, *, functions: FunctionsOption = None, confined: ConfinedOption = False
+) -> None:
     """Show how a program's views are kept up to date.
 
     Strata come in the order they are evaluated. For each rule there is one plan for each literal that can change: the joins and
@@ -21,6 +23,6 @@ def explain_plan(program: ProgramArgument, *, functions: FunctionsOption = None)
     node holds a tuple, what each node runs and what is shipped where.
     """
     with reported_errors():
-        loaded = load_program(program, functions)
+        loaded = load_program(program, functions, confined=confined)
         typer.echo(describe_plan(compile_plan(loaded, wanted_of(loaded)), compile_evaluation(loaded)))
         typer.echo("\n".join([*describe_partitioning(loaded, output_names(loaded)), *describe_places(loaded)]))

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from whence.cli.evaluate import RUNAWAY
-from whence.cli.programs import FunctionsOption
+from whence.cli.programs import ConfinedOption, FunctionsOption
 from whence.cli.progress import Progress
 from whence.cli.questions import (
     MAX_FACTS,
@@ -43,6 +43,7 @@ def how(
     *,
     facts: FactsOption = Path(),
     functions: FunctionsOption = None,
+    confined: ConfinedOption = False,
     semirings: Annotated[
         list[str] | None,
         typer.Option("--semiring", metavar="NAME", help=f"One of {', '.join(SEMIRINGS)}. May be repeated."),
@@ -84,7 +85,7 @@ def how(
     if annotations and (semirings is None or len(semirings) != 1):
         raise typer.BadParameter("values belong to one semiring: name it with --semiring", param_hint="-a")
     with answering():
-        subject = open_subject(program, functions, facts)
+        subject = open_subject(program, functions, facts, confined=confined)
         asked = fact_argument(fact, subject.program)
         parse = SEMIRINGS[semirings[0]].parse if semirings else str
         given = annotations_argument(annotations or (), subject, parse, "-a")

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from whence.cli.programs import FunctionsOption
+from whence.cli.programs import ConfinedOption, FunctionsOption
 from whence.cli.questions import (
     FactArgument,
     FactsOption,
@@ -33,6 +33,7 @@ def probability(
     *,
     facts: FactsOption = Path(),
     functions: FunctionsOption = None,
+    confined: ConfinedOption = False,
     chances: Annotated[
         list[str] | None,
         typer.Option(
@@ -57,7 +58,7 @@ def probability(
     The answer is exact while the decision diagrams stay within --nodes. Beyond that, it is a lower and an upper bound.
     """
     with answering():
-        subject = open_subject(program, functions, facts)
+        subject = open_subject(program, functions, facts, confined=confined)
         asked = fact_argument(fact, subject.program)
         given = annotations_argument(chances or (), subject, _parse, "-p")
 

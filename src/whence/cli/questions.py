@@ -17,6 +17,7 @@ from whence.cli.functions import load_functions
 from whence.cli.programs import existing_file, load_program
 from whence.cli.progress import Progress
 from whence.cli.terminal import err, show
+from whence.io.confined import refuse_files_outside
 from whence.io.json_text import write_json
 from whence.lang.program import Program, lasting
 from whence.lang.types import Tuple
@@ -76,16 +77,16 @@ def answering() -> Iterator[None]:
             raise typer.Exit(1) from None
 
 
-def open_subject(path: Path, functions: Path | None, facts: Path) -> LiveDerivations:
+def open_subject(path: Path, functions: Path | None, facts: Path, *, confined: bool) -> LiveDerivations:
     """Whom to ask about a program and its facts, or about the last epoch of a state."""
     if path.is_dir():
         store = read_state(path, load_functions(functions))
         if isinstance(store, PartedStore):
             return _parted(store)
-    return Deriver(open_session(path, functions, facts))
+    return Deriver(open_session(path, functions, facts, confined=confined))
 
 
-def open_session(path: Path, functions: Path | None, facts: Path) -> session.Session:
+def open_session(path: Path, functions: Path | None, facts: Path, *, confined: bool) -> session.Session:
     """A session of all base facts, of which those that the program states itself can be tried out like the others."""
     with Progress(err, "reading", quiet=False) as progress:
         given: dict[str, set[Tuple]] = {}
@@ -96,7 +97,10 @@ def open_session(path: Path, functions: Path | None, facts: Path) -> session.Ses
                 for name, rows in piece.base.items():
                     given.setdefault(name, set()).update(rows)
         else:
-            program, stated = _as_written(load_program(path, functions))
+            loaded = load_program(path, functions, confined=confined)
+            if confined:
+                refuse_files_outside(loaded, facts, None)
+            program, stated = _as_written(loaded)
             given = read_inputs(program, facts, progress)
     for name, own in stated.items():
         given.setdefault(name, set()).update(own)

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from whence.cli.programs import FunctionsOption
+from whence.cli.programs import ConfinedOption, FunctionsOption
 from whence.cli.progress import Progress
 from whence.cli.questions import (
     FactArgument,
@@ -31,6 +31,7 @@ def responsibility(
     *,
     facts: FactsOption = Path(),
     functions: FunctionsOption = None,
+    confined: ConfinedOption = False,
     among: Annotated[
         list[str] | None,
         typer.Option(metavar="RELATION", help="Count only facts of this relation. May be repeated."),
@@ -54,7 +55,7 @@ def responsibility(
     orders, with the error that this leaves.
     """
     with answering():
-        subject = open_subject(program, functions, facts)
+        subject = open_subject(program, functions, facts, confined=confined)
         for name in among or ():
             if name not in subject.program.base_relations:
                 known = ", ".join(subject.program.base_relations)

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from whence.cli.programs import FunctionsOption
+from whence.cli.programs import ConfinedOption, FunctionsOption
 from whence.cli.progress import Progress
 from whence.cli.questions import (
     FactsOption,
@@ -32,6 +32,7 @@ def whatif(
     *,
     facts: FactsOption = Path(),
     functions: FunctionsOption = None,
+    confined: ConfinedOption = False,
     without: Annotated[
         list[str] | None, typer.Option("-e", "--except", metavar="FACT", help="A base fact that goes. May be repeated.")
     ] = None,
@@ -56,7 +57,7 @@ def whatif(
     if most is not None and not rank:
         raise typer.BadParameter("it is for --rank: the changes are all shown", param_hint="-n")
     with answering():
-        session = open_session(program, functions, facts)
+        session = open_session(program, functions, facts, confined=confined)
         if rank:
             _print_ranking(session, most, as_json=as_json)
             return

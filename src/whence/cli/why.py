@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from whence.cli.programs import FunctionsOption
+from whence.cli.programs import ConfinedOption, FunctionsOption
 from whence.cli.questions import (
     MAX_FACTS,
     DepthOption,
@@ -46,6 +46,7 @@ def why(
     *,
     facts: FactsOption = Path(),
     functions: FunctionsOption = None,
+    confined: ConfinedOption = False,
     number: Annotated[
         int, typer.Option("-k", min=1, metavar="N", help="The N smallest proofs that differ, not only the smallest.")
     ] = 1,
@@ -66,7 +67,7 @@ def why(
     """
     bounds = bounds_of(depth, max_facts, seconds)
     with answering():
-        subject = open_subject(program, functions, facts)
+        subject = open_subject(program, functions, facts, confined=confined)
         asked = fact_argument(fact, subject.program)
         if everything:
             graph = graph_of(subject, *asked, bounds=bounds)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from whence.cli.programs import FunctionsOption
+from whence.cli.programs import ConfinedOption, FunctionsOption
 from whence.cli.progress import Progress
 from whence.cli.questions import (
     FactArgument,
@@ -40,6 +40,7 @@ def whynot(
     *,
     facts: FactsOption = Path(),
     functions: FunctionsOption = None,
+    confined: ConfinedOption = False,
     repairs: Annotated[
         int, typer.Option("-k", "--repairs", min=0, metavar="N", help="Suggest at most N sets of changes.")
     ] = 3,
@@ -59,7 +60,7 @@ def whynot(
     said. The exit code is 1 if the fact holds.
     """
     with answering():
-        subject = open_subject(program, functions, facts)
+        subject = open_subject(program, functions, facts, confined=confined)
         asked = fact_argument(fact, subject.program)
         session = subject.session_of(asked)
         unknown = list(_unknown_texts(session, asked))

@@ -25,7 +25,7 @@ class Difference:
         return self.parting == (None, None)
 
 
-def compare(one: Proof, other: Proof, history: History) -> Difference:
+def compare_trees(one: Proof, other: Proof, history: History) -> Difference:
     left, right = steps_of(one), steps_of(other)
     shared = 0
     while shared < min(len(left), len(right)) and _shape(left[shared]) == _shape(right[shared]):

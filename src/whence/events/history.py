@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from math import inf
 
 from whence.events.digests import Ids
-from whence.events.tables import Table
+from whence.events.tables import StoredTable
 from whence.events.texts import Texts
 from whence.events.walk import SlowTable
 from whence.lang.types import Tuple
@@ -35,7 +35,7 @@ class Interval:
 class History:
     """`configuration` is the current one."""
 
-    table: Table
+    table: StoredTable
     ids: Ids
     texts: Texts
     configuration: int = 0

@@ -73,7 +73,7 @@ LAYOUTS: Mapping[str, Layout] = {
 
 
 @dataclass
-class Table:
+class StoredTable:
     """Rows on disk, and those put in since the last commit."""
 
     name: str
@@ -242,16 +242,16 @@ class Tables:
         self.folder = folder
         self.about = dict(about)
         self.commits = 0
-        self._tables = {name: Table(name, folder) for name in LAYOUTS}
+        self._tables = {name: StoredTable(name, folder) for name in LAYOUTS}
         if folder is not None and (folder / MANIFEST).exists():
             self._open(folder)
             if writing:
                 self._remove_leftovers()
 
-    def __getitem__(self, name: str) -> Table:
+    def __getitem__(self, name: str) -> StoredTable:
         return self._tables[name]
 
-    def __iter__(self) -> Iterator[Table]:
+    def __iter__(self) -> Iterator[StoredTable]:
         return iter(self._tables.values())
 
     def commit(self, **about: Any) -> None:

@@ -18,7 +18,7 @@ from whence.lang.types import Tuple, Value
 from whence.provenance.graph import Derivation, Fact
 from whence.provenance.proofs import Proof
 from whence.reference.solve import Solver
-from whence.reference.tables import Table
+from whence.reference.tables import TupleSet
 
 HOPS = 256
 FIRINGS = 100_000  # of one event: one that forks at every hop meets this first
@@ -57,7 +57,7 @@ class EndlessRun(ValueError):
         return cls(spine[0], [events.place(*each) for each in spine])
 
 
-class SlowTable(Table):
+class SlowTable(TupleSet):
     """A slow relation as it is now."""
 
     def remove(self, row: Tuple) -> bool:
@@ -69,7 +69,7 @@ class SlowTable(Table):
         return True
 
 
-class _Passing(Table):
+class _Passing(TupleSet):
     """The one event that a rule looks at."""
 
     def __init__(self, row: Tuple) -> None:

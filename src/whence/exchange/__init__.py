@@ -5,8 +5,10 @@ from whence.exchange.check import load_confederation, load_confederation_file
 from whence.exchange.explain import ExchangeDerivations, whynot
 from whence.exchange.instance import Edit, Instance
 from whence.exchange.model import Confederation
+from whence.exchange.parser import read_files
 from whence.exchange.peer import Peer
 from whence.exchange.replica import Replica
+from whence.exchange.rows import show_row, sort_rows
 from whence.exchange.store import SharedStore
 from whence.exchange.tables import PeerTables
 
@@ -22,5 +24,8 @@ __all__ = [
     "answers",
     "load_confederation",
     "load_confederation_file",
+    "read_files",
+    "show_row",
+    "sort_rows",
     "whynot",
 ]

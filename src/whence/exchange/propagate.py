@@ -18,12 +18,12 @@ from whence.lang.program import Atom, Literal, Negation, Program, Rule
 from whence.lang.types import Tuple
 from whence.plan.wildcards import name_wildcards
 from whence.reference.solve import Environment, Solver
-from whence.reference.tables import Table
+from whence.reference.tables import TupleSet
 
 _Fact = tuple[str, Tuple]
 
 
-class _Rows(Table):
+class _Rows(TupleSet):
     """A table that rows can be taken from."""
 
     def remove(self, row: Tuple) -> None:
@@ -212,7 +212,7 @@ class PropagateDelete:
             for trigger in self._triggers[name]:
                 if trigger.is_negation == was_gone and self._stratum[trigger.rule.head.relation] == at:
                     self._solver.rule, self._solver.new_atom = trigger.rule, trigger.atom
-                    self._solver.new = {name: Table(listed)}
+                    self._solver.new = {name: TupleSet(listed)}
                     for environment in self._solver.solutions(trigger.steps, {}):
                         yield self._firing(trigger.rule, environment)
 

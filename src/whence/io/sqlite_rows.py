@@ -23,7 +23,7 @@ _COLUMN_TYPES: dict[Kind, str] = {NUMBER: " INTEGER", UNSIGNED: "", FLOAT: " REA
 
 def read_table(path: Path, table: str, relation: Relation, types: Types, *, hint: str) -> set[Tuple]:
     if not path.is_file():
-        problem = "it is no file" if path.exists() else "there is no such file"
+        problem = "it is not a file" if path.exists() else "there is no such file"
         raise FactError([f"cannot read {path}: {problem}"], hints=[hint])
     try:
         with closing(sqlite3.connect(f"file:{quote(str(path.resolve()))}?mode=ro", uri=True)) as database:
@@ -99,7 +99,7 @@ def write_table(path: Path, table: str, rows: Sequence[Tuple], relation: Relatio
     except UnicodeEncodeError as error:
         problem = f"cannot write {path}: {quoted(error.object[error.start : error.end])} has no UTF-8 form"
         raise FactError(
-            [problem], hints=["half of a surrogate pair is no character: look where it comes from"]
+            [problem], hints=["half of a surrogate pair is not a character: look where it comes from"]
         ) from None
 
 

@@ -186,7 +186,7 @@ class TreeBuilder(Transformer[Token, tree.Module]):
         if isinstance(item, tree.Truth):
             literal = self._quoted(item.span)
             advice = "compare numbers or symbols instead"
-            self.found.append(BadLiteral(item.span, literal=literal, problem="is no value", advice=advice))
+            self.found.append(BadLiteral(item.span, literal=literal, problem="is not a value", advice=advice))
             return tree.Number(int(item.value), "", item.span)
         return item  # type: ignore[no-any-return]
 
@@ -293,7 +293,7 @@ class TreeBuilder(Transformer[Token, tree.Module]):
     def ipv4(self, items: list[Token]) -> tree.Number:
         parts = [int(part[:4]) for part in items[0].split(".")]
         if max(parts) > 255:
-            self._refuse_number(items[0], "is no address", "each part is at most 255")
+            self._refuse_number(items[0], "is not an address", "each part is at most 255")
             return tree.Number(0, "", _span(items))
         return tree.Number(
             sum(part << shift for part, shift in zip(parts, (24, 16, 8, 0), strict=True)), "", _span(items)

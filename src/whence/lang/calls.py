@@ -31,4 +31,4 @@ def checked_call(
         if isinstance(result, str):
             check_text(len(result))
         return float(result) + 0.0 if kind == FLOAT else check_structure(compounded(result))  # type: ignore[arg-type]
-    raise FunctionError(f"{shown} returned {result!r}, which is no {kind}")
+    raise FunctionError(f"{shown} returned {result!r}, which is not of type {kind}")

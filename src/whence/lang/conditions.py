@@ -97,7 +97,7 @@ class Conditions:
 
 
 def condition_holds(text: str, macros: Macros) -> bool:
-    """The value of what follows `#if`. As in C, a name that is no macro counts as 0."""
+    """The value of what follows `#if`. As in C, a name that is not a macro counts as 0."""
     asked = _DEFINED.sub(lambda found: _is_defined(found[1] or found[2], macros.defined), text)
     tokens = _tokens(macros.replace_all(asked).strip())[::-1]
     value = _value(tokens, 0)

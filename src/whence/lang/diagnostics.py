@@ -370,7 +370,7 @@ class EmptyRelation(Caution):
 
 class FunctionTerm(Caution):
     code = "W0904"
-    message = "{name} is no functor: {name}(…) is taken as a function term"
+    message = "{name} is not a functor: {name}(…) is taken as a function term"
     hint = "write ${name}(…) to say so"
 
 

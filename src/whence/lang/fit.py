@@ -64,7 +64,7 @@ def fits(value: object, kind: Kind, types: Types) -> bool:
 def _is_primitive(value: Any, kind: Primitive) -> bool:
     if kind == SYMBOL:
         return isinstance(value, str)
-    if kind == FLOAT:  # an integer may be too large or too long, and nan is no value
+    if kind == FLOAT:  # an integer may be too large or too long, and nan is not a value
         return (
             isinstance(value, Real) and (_is_within(value, _FLOATS) or value in (inf, -inf)) and float(value) == value
         )
@@ -89,7 +89,7 @@ def check_rows(relation: Relation, rows: Sequence[Tuple], types: Types) -> None:
         value: Any
         for value in column:
             if not fits(value, each.kind, types):
-                why = "out of range for" if each.kind in _RANGES and isinstance(value, Integral) else "no"
+                why = "out of range for" if each.kind in _RANGES and isinstance(value, Integral) else "not of type"
                 raise ValueError(
                     f"{relation.name}: column {each.name} cannot hold {compounded(value)!r}, which is {why} {each.kind}"
                 )

@@ -160,13 +160,13 @@ _INTEGER_TEXT = re.compile(r"([+-]?)(0x[0-9a-fA-F]+|0b[01]+|[0-9]+)u?")
 def _parse_integer(text: str, low: int, high: int) -> int:
     found = _INTEGER_TEXT.fullmatch(text.strip())
     if found is None:
-        raise Undefined(f'"{text}" is no number')
+        raise Undefined(f'"{text}" is not a number')
     digits = found[2].removeprefix("0x").removeprefix("0b").lstrip("0") or "0"
     # No number of 64 bits has more digits, and Python refuses to read thousands of them.
     value = int(digits, {"0x": 16, "0b": 2}.get(found[2][:2], 10)) if len(digits) <= 64 else WORD
     value = -value if found[1] == "-" else value
     if not low <= value < high:
-        raise Undefined(f'"{text}" is no number of 64 bits')
+        raise Undefined(f'"{text}" is not a number of 64 bits')
     return value
 
 
@@ -176,12 +176,12 @@ def _parse_float(text: str) -> float:
             return _defined(float(text))
     except ValueError:
         pass
-    raise Undefined(f'"{text}" is no float')
+    raise Undefined(f'"{text}" is not a float')
 
 
 def _truncate(value: float) -> int:
     if math.isinf(value):
-        raise Undefined("infinity is no integer")
+        raise Undefined("infinity is not an integer")
     return int(value)
 
 
@@ -238,13 +238,13 @@ def _pattern(text: str) -> regex.Pattern[str] | None:
 
 
 def matches(pattern: str, text: str, seconds: float | None = None) -> bool:
-    """Whether the whole text matches. A pattern that is no regular expression is undefined.
+    """Whether the whole text matches. A pattern that is not a regular expression is undefined.
 
     Some patterns take longer than anybody can wait: raises TimeoutError if it takes more than these seconds.
     """
     compiled = _pattern(pattern)
     if compiled is None:
-        raise Undefined(f'"{pattern}" is no regular expression')
+        raise Undefined(f'"{pattern}" is not a regular expression')
     limit = None if seconds is None else max(seconds, 0.001)
     return compiled.fullmatch(text, timeout=limit) is not None
 

@@ -47,13 +47,17 @@ def order_body(
         for name in names_met(literal):
             users.setdefault(name, []).append(at)
     waiting = {at: _score(literal, known) for at, literal in enumerate(literals)}
+    candidates: dict[int, Candidate] = {}  # as they are until one of their variables is bound
     while waiting:
         best = max(waiting, key=waiting.__getitem__)  # of several, the first
         if waiting[best] == _NOT_READY:
             break
         if pick is not None and waiting[best] != _TEST:
             ready = [at for at, score in waiting.items() if score != _NOT_READY]
-            best = ready[pick([_candidate(literals[at], known) for at in ready])]
+            for at in ready:
+                if at not in candidates:
+                    candidates[at] = _candidate(literals[at], known)
+            best = ready[pick([candidates[at] for at in ready])]
         del waiting[best]
         ordered.append(literals[best])
         new = {name for name in binds(literals[best]) if name not in known}
@@ -61,6 +65,7 @@ def order_body(
         for at in {at for name in new for at in users[name]}:
             if at in waiting:
                 waiting[at] = _score(literals[at], known)
+                candidates.pop(at, None)
     return ordered, known
 
 

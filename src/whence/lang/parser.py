@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+import unicodedata
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
@@ -238,8 +239,12 @@ def _diagnose(error: UnexpectedInput, at: int, text: str) -> Diagnostic:
     expected = _meant(text, at) or _expected(set(terminals or ()))
     if word is None:
         return UnexpectedText(Span(max(0, at - 1), at), found="end of the program", expected=expected)
-    found = word[0] if len(word[0]) <= 30 else word[0][:27] + "…"
-    return UnexpectedText(Span(at, word.end()), found=f"'{found}'", expected=expected)
+    found = f"'{word[0] if len(word[0]) <= 30 else word[0][:27] + '…'}'"
+    if len(word[0]) == 1 and not word[0].isprintable():  # nobody sees what it is
+        found = f"U+{ord(word[0]):04X} ({unicodedata.name(word[0], 'a control character')})"
+    elif not word[0].isascii() and word[0].isalpha():
+        expected += "; names are made of the letters a to z and A to Z, digits, _ and ?"
+    return UnexpectedText(Span(at, word.end()), found=found, expected=expected)
 
 
 def _begins_a_rule(text: str, at: int) -> bool:

@@ -384,7 +384,7 @@ _LEAVES = frozenset("Span Kind Value None str bool int float".split())
 
 
 def _parts_of(node_type: type) -> tuple[str, ...] | None:
-    """The names of the fields that may hold nodes; None for what is no node."""
+    """The names of the fields that may hold nodes; None for what is not a node."""
     if not is_dataclass(node_type):
         return None
     return tuple(part.name for part in fields(node_type) if not _LEAVES.issuperset(str(part.type).split(" | ")))

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _SPECIAL = ("op", "time", "seq")
 _ACCEPTED: Mapping[Kind, Callable[[pa.DataType], bool]] = {
-    NUMBER: pa.types.is_integer,
+    NUMBER: pa.types.is_signed_integer,
     UNSIGNED: lambda found: pa.types.is_integer(found) or pa.types.is_decimal(found),
     FLOAT: lambda found: pa.types.is_integer(found) or pa.types.is_floating(found),
     SYMBOL: lambda found: pa.types.is_string(found) or pa.types.is_large_string(found),

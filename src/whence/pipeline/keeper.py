@@ -187,7 +187,7 @@ class ResidentKeeper:
 
     def _evaluate(self, given: Epoch, number: int) -> tuple[Entry, EpochReport]:
         started = time.perf_counter()
-        changes = self.session.apply(given.updates, now=given.now)
+        changes = self.session.apply(given.updates, now=given.now, checked=True)
         shown = self._shown(changes)
         for name in self.outputs:
             self.sizes[name] += len(shown.inserted.get(name, ())) - len(shown.deleted.get(name, ()))

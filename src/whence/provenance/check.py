@@ -17,7 +17,7 @@ from whence.provenance.proofs import Proof
 from whence.provenance.show import show_fact
 from whence.reference import evaluate
 from whence.reference.solve import Solver
-from whence.reference.tables import Table
+from whence.reference.tables import TupleSet
 
 
 class WrongProof(Exception):
@@ -49,7 +49,7 @@ class Checker:
             for rule in self.program.rules_for(fact.relation)
             if rule.is_fact
         )
-        _demand(stated or fact.tuple in self.given.get(fact.relation, ()), f"{show_fact(fact)} is no base fact")
+        _demand(stated or fact.tuple in self.given.get(fact.relation, ()), f"{show_fact(fact)} is not a base fact")
 
     def _check_step(self, proof: Proof, firing: Derivation) -> None:
         _demand(firing.head == proof.fact, f"the firing makes {show_fact(firing.head)}, not {show_fact(proof.fact)}")
@@ -65,7 +65,7 @@ class Checker:
         _demand(right, f"rule {firing.rule} does not derive {show_fact(firing.head)} from its premises")
 
     def _check_equivalence(self, firing: Derivation) -> None:
-        _demand(self.program.relations[firing.head.relation].equivalence, f"{firing.head.relation} is no eqrel")
+        _demand(self.program.relations[firing.head.relation].equivalence, f"{firing.head.relation} is not an eqrel")
         pairs = {each.tuple for each in firing.body if each.relation == firing.head.relation}
         values = {firing.head.tuple[0]}
         for _ in pairs:
@@ -78,8 +78,8 @@ class Checker:
         groups = [literal for literal in rule.body if isinstance(literal, Aggregation)]
         if len(atoms) != len(firing.body) or len(groups) != len(firing.aggregates):
             return False
-        tables = {name: Table(rows) for name, rows in self.model.items()}
-        tables |= {f"premise {at}": Table([fact.tuple]) for at, fact in enumerate(firing.body)}
+        tables = {name: TupleSet(rows) for name, rows in self.model.items()}
+        tables |= {f"premise {at}": TupleSet([fact.tuple]) for at, fact in enumerate(firing.body)}
         if any(atom.relation != fact.relation for atom, fact in zip(atoms, firing.body, strict=True)):
             return False
         only_premises = _renamed(rule, {})
@@ -95,10 +95,10 @@ class Checker:
         return True
 
 
-def _tables_of(at: int, aggregated: Aggregated, program: Program) -> dict[str, Table]:
+def _tables_of(at: int, aggregated: Aggregated, program: Program) -> dict[str, TupleSet]:
     """The facts that contributed to an aggregate as relations of their own."""
     return {
-        f"contribution {at} {name}": Table({fact.tuple for fact in aggregated.facts if fact.relation == name})
+        f"contribution {at} {name}": TupleSet({fact.tuple for fact in aggregated.facts if fact.relation == name})
         for name in program.relations
     }
 

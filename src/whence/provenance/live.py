@@ -12,11 +12,11 @@ from whence.engine.protocol import EXTERNAL
 from whence.io.changes import Changes
 from whence.lang.types import Tuple, Value
 from whence.provenance.graph import Fact
-from whence.reference.tables import Table
+from whence.reference.tables import TupleSet
 from whence.session import Ranking, Session
 
 
-class LiveTable(Table):
+class LiveTable(TupleSet):
     """A relation of a session for the reference's solver, which only looks rows up. Indexes are the backend's own."""
 
     def __init__(self, backend: LocalBackend, relation: str) -> None:
@@ -87,7 +87,7 @@ class LiveState:
 
     def __init__(self, session: Session) -> None:
         self.session = session
-        self.tables: dict[str, Table] = {}
+        self.tables: dict[str, TupleSet] = {}
         self._live: dict[str, LiveTable] = {}
         self._external: Mapping[Fact, bool] = {}
         self._rankings: dict[str, Ranking] = {}

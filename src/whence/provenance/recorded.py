@@ -13,7 +13,7 @@ from whence.provenance.derive import Deriver
 from whence.provenance.firings import fact_of, firings, stated_facts
 from whence.provenance.graph import Derivation, Fact
 from whence.reference.solve import Environment, Solver
-from whence.reference.tables import Table
+from whence.reference.tables import TupleSet
 from whence.session import Session
 
 
@@ -125,15 +125,15 @@ class RecordedDerivations(Derivations):
         return made
 
 
-class _Tables(dict[str, Table]):
+class _Tables(dict[str, TupleSet]):
     """Relations for the solver, which needs those that aggregates run over: made when they are asked for."""
 
     def __init__(self, source: RecordedDerivations) -> None:
         super().__init__()
         self._source = source
 
-    def __missing__(self, name: str) -> Table:
-        self[name] = Table(self._source.rows(name))
+    def __missing__(self, name: str) -> TupleSet:
+        self[name] = TupleSet(self._source.rows(name))
         return self[name]
 
 

@@ -30,7 +30,7 @@ from whence.lang.types import Tuple
 from whence.limits import Limits, OnRound, RunawayError
 from whence.reference.evaluate import evaluate
 from whence.reference.solve import Solver
-from whence.reference.tables import Table
+from whence.reference.tables import TupleSet
 from whence.semiring import INFINITY, Counting, NotInThisSemiring, Semiring
 from whence.semiring.tokens import show_token
 
@@ -118,7 +118,7 @@ def without_base(program: Program, semiring: Semiring[V], factors: Mapping[str, 
 
 def base_facts(program: Program, facts: Mapping[str, Iterable[Tuple]]) -> set[Fact]:
     """What is put in from outside, and what stands in the program."""
-    solver = Solver(program, {name: Table() for name in program.relations})
+    solver = Solver(program, {name: TupleSet() for name in program.relations})
     stated = {(rule.head.relation, row) for rule in program.rules if rule.is_fact for row in solver.heads(rule)}
     return stated | {(name, row) for name, rows in facts.items() for row in rows}
 
@@ -127,7 +127,7 @@ def instances_of(
     program: Program, views: Mapping[str, Iterable[Tuple]], on_steps: Callable[[], None] = lambda: None
 ) -> Iterator[Instance]:
     """Every firing of every rule on complete relations."""
-    solver = Solver(program, {name: Table(rows) for name, rows in views.items()}, on_steps=on_steps)
+    solver = Solver(program, {name: TupleSet(rows) for name, rows in views.items()}, on_steps=on_steps)
     # All at once: the solver knows atoms by their identity, so they must not go while it is in use.
     for rule in [_name_wildcards(rule) for rule in program.rules]:
         solver.rule = rule

@@ -26,7 +26,7 @@ from whence.lang.types import Tuple, Value
 from whence.limits import Limits, OnRound
 from whence.reference.guard import EvaluationGuard
 from whence.reference.solve import Solver
-from whence.reference.tables import Table
+from whence.reference.tables import TupleSet
 
 # For each relation the tuples, each with a rule that derives it.
 Derived = defaultdict[str, dict[Tuple, Rule]]
@@ -48,7 +48,7 @@ def evaluate(
     """
     evaluator = StratumEvaluator(program, limits, on_round)
     for name, rows in facts.items():
-        evaluator.tables[name] = Table(rows)
+        evaluator.tables[name] = TupleSet(rows)
     evaluator.guard.restart()
     for stratum in program.strata:
         evaluator.evaluate(stratum)
@@ -68,7 +68,7 @@ class StratumEvaluator:
         on_round: OnRound | None = None,
     ) -> None:
         self.program = program
-        self.tables = {name: Table() for name in program.relations}
+        self.tables = {name: TupleSet() for name in program.relations}
         self.solver = Solver(program, self.tables)
         self.guard = EvaluationGuard(program, self.solver, limits, on_round)
         self.rules: dict[str, list[Rule]] = {name: [] for name in program.relations}
@@ -86,7 +86,7 @@ class StratumEvaluator:
         except TooLarge as error:
             raise self.guard.too_large(error) from None
 
-    def _derive(self, rules: list[Rule], new: Mapping[str, Table] | None = None) -> Derived:
+    def _derive(self, rules: list[Rule], new: Mapping[str, TupleSet] | None = None) -> Derived:
         """What the rules derive, all of them from the current state."""
         derived: Derived = defaultdict(dict)
         for rule in rules:
@@ -99,7 +99,7 @@ class StratumEvaluator:
     # -- plain
 
     def _plain(self, stratum: Stratum, rules: list[Rule]) -> None:
-        new: Mapping[str, Table] | None = None
+        new: Mapping[str, TupleSet] | None = None
         first = 1
         if stratum.recursive and any(map(counter_in, rules)):
             # Rounds are counted from the one that follows what is there without recursion.
@@ -113,17 +113,17 @@ class StratumEvaluator:
             if not (new and stratum.recursive) or self._is_full(stratum):
                 return
 
-    def _add(self, stratum: Stratum, derived: Derived) -> dict[str, Table]:
+    def _add(self, stratum: Stratum, derived: Derived) -> dict[str, TupleSet]:
         """Adds tuples to their relations, as far as these take them; what is new, where anything is."""
-        new: dict[str, Table] = {}
+        new: dict[str, TupleSet] = {}
         for name in stratum.relations:
-            relation, table, rows, added = self.program.relations[name], self.tables[name], derived[name], Table()
+            relation, table, rows, added = self.program.relations[name], self.tables[name], derived[name], TupleSet()
             for row in sorted(rows, key=self._choice_order) if relation.choices else rows:
                 if self._is_free(relation, row) and table.add(row):
                     added.add(row)
                     self.guard.last = (rows[row], row)
             if relation.equivalence:
-                added = Table(added.rows | self._close(table))
+                added = TupleSet(added.rows | self._close(table))
             if added:
                 new[name] = added
         return new
@@ -146,7 +146,7 @@ class StratumEvaluator:
         table = self.tables[relation.name]
         return all(not table.lookup(keys, tuple(row[key] for key in keys)) for keys in relation.choices)
 
-    def _close(self, table: Table) -> set[Tuple]:
+    def _close(self, table: TupleSet) -> set[Tuple]:
         """Makes an equivalence relation reflexive, symmetric and transitive; what that added."""
         class_of: dict[Value, set[Value]] = {}
         for left, right in table.rows:

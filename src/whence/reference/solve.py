@@ -36,7 +36,7 @@ from whence.lang.program import (
 )
 from whence.lang.sizes import check_structure
 from whence.lang.types import Kind, Tuple, Value, Variant
-from whence.reference.tables import Table
+from whence.reference.tables import TupleSet
 
 Environment = dict[str, Value]
 
@@ -50,7 +50,7 @@ class Solver:
     """`tables` is the current state; `rule` is the rule being evaluated, for messages and counters."""
 
     program: Program
-    tables: dict[str, Table]
+    tables: dict[str, TupleSet]
     rule: Rule | Subsumption | None = None
     counters: dict[object, int] = field(default_factory=dict)
     warned: set[tuple[str, str]] = field(default_factory=set)
@@ -59,13 +59,13 @@ class Solver:
     round: int = 0
     # One atom of the rule may be made to see new rows only.
     new_atom: Atom | None = None
-    new: Mapping[str, Table] = field(default_factory=dict)
+    new: Mapping[str, TupleSet] = field(default_factory=dict)
     # Called now and then, to stop a search that takes too long.
     on_steps: Callable[[], None] = lambda: None
     seconds_left: Callable[[], float | None] = lambda: None
     steps: int = 0
 
-    def heads(self, rule: Rule, new: Mapping[str, Table] | None = None) -> Iterator[Tuple]:
+    def heads(self, rule: Rule, new: Mapping[str, TupleSet] | None = None) -> Iterator[Tuple]:
         """Every head tuple that the rule derives, possibly several times; given what is new, only from combinations with it."""
         self.rule = rule
         self.new = new or {}

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable
 from whence.lang.types import Tuple, Value
 
 
-class Table:
+class TupleSet:
     """A set of tuples. An index on some columns is built when first asked for and kept up to date."""
 
     def __init__(self, rows: Iterable[Tuple] = ()) -> None:

@@ -118,7 +118,7 @@ class Semiring(ABC, Generic[V]):
     def checked(self, value: V) -> V:
         """The value, or ValueError if it is none of this semiring's."""
         if not self.contains(value):
-            raise ValueError(f"{value!r} is no value of {self.name}")
+            raise ValueError(f"{value!r} is not a value of {self.name}")
         return value
 
     def sum(self, values: list[V]) -> V:

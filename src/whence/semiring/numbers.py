@@ -151,7 +151,7 @@ class Tropical(Semiring[float]):
 
     def checked(self, value: float) -> float:
         if not self.contains(value):
-            raise ValueError(f"{value!r} is no cost: tropical takes numbers from 0, and inf for what is not there")
+            raise ValueError(f"{value!r} is not a cost: tropical takes numbers from 0, and inf for what is not there")
         return value
 
     def parse(self, text: str, /) -> float:
@@ -179,7 +179,7 @@ class Viterbi(Semiring[float]):
 
     def checked(self, value: float) -> float:
         if not self.contains(value):
-            raise ValueError(f"{value!r} is no degree between 0 and 1")
+            raise ValueError(f"{value!r} is not a degree between 0 and 1")
         return value
 
     def parse(self, text: str, /) -> float:
@@ -224,7 +224,7 @@ class Access(Semiring[str]):
 
     def checked(self, value: str) -> str:
         if not self.contains(value):
-            raise ValueError(f"{value!r} is no level of access: there are {', '.join(self.levels)}")
+            raise ValueError(f"{value!r} is not a level of access: there are {', '.join(self.levels)}")
         return value
 
     def parse(self, text: str, /) -> str:
@@ -239,7 +239,7 @@ def _integer(text: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise ValueError(f"{text!r} is no whole number") from None
+        raise ValueError(f"{text!r} is not a whole number") from None
 
 
 def _real(text: str) -> float:
@@ -248,7 +248,7 @@ def _real(text: str) -> float:
     try:
         return int(text) if text.lstrip("-").isdecimal() else float(text)
     except ValueError:
-        raise ValueError(f"{text!r} is no number") from None
+        raise ValueError(f"{text!r} is not a number") from None
 
 
 def _is_number(value: object) -> bool:

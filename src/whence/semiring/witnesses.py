@@ -104,7 +104,7 @@ class PosBool(Why):
         return minimal(frozenset(one | other for one in left for other in right))
 
     def minus(self, left: Witnesses, right: Witnesses, /) -> Witnesses:
-        # Each minimal witness stays or goes as a whole: it is no union of smaller alternatives.
+        # Each minimal witness stays or goes as a whole: it is not a union of smaller alternatives.
         return frozenset(each for each in left if not any(other <= each for other in right))
 
     def contains(self, value: object, /) -> bool:

@@ -111,7 +111,7 @@ def test_mistakes_are_named(spark: SparkSession) -> None:
     with pytest.raises(SchemaError, match="link has no column price to take annotations from; it has x, y, worth"):
         evaluate_annotated(load(TEXT), {"link": frame}, Tropical(), {"link": "price"})
     whole = spark.createDataFrame([("a", "b", 2)], "x string, y string, worth long")
-    with pytest.raises(PySparkException, match="link: 2 is no value of boolean"):
+    with pytest.raises(PySparkException, match="link: 2 is not a value of boolean"):
         evaluate_annotated(load(TEXT), {"link": whole}, Boolean(), {"link": "worth"})["two"].collect()
-    with pytest.raises(PySparkException, match=r"link: -1\.0 is no value of tropical"):
+    with pytest.raises(PySparkException, match=r"link: -1\.0 is not a value of tropical"):
         evaluate_annotated(load(TEXT), {"link": frame}, Tropical(), {"link": "worth"})["two"].collect()

@@ -153,12 +153,12 @@ def test_a_worker_keeps_no_more_than_its_share_and_finds_it_again(tmp_path: Path
             seen[:] = done
         return done
 
-    memories: list[dict[object, object]] = [{}, {}]
+    memories: list[dict[tuple[str, str], worker._Memory]] = [{}, {}]
     keeper = keep(tmp_path, parts=4, run=watched, snapshot_every=3)
     for epoch in random_epochs(8, 1):
         keeper.apply([epoch])
         assert all(each.remembered for each in seen)
-        assert [len(held) for memory in memories for held in memory.values()] == [2, 2]
+        assert [len(each.held) for memory in memories for each in memory.values()] == [2, 2]
     # A worker that has slept catches up; one that knows nothing reads the files.
     memories.reverse()
     keeper.apply(random_epochs(1, 2))
@@ -190,6 +190,16 @@ def test_workers_are_kept_awake_between_epochs(tmp_path: Path) -> None:
     keeper.close()
 
 
+def test_the_parts_of_a_worker_share_their_words(tmp_path: Path) -> None:
+    keeper = keep(tmp_path)
+    keeper.apply(random_epochs(3, 4))
+    (memory,) = worker._remembered.values()
+    assert len(memory.held) > 1
+    assert {each.session.backend.shared for each in memory.held.values()} == {memory.shared}
+    assert keeper.stats()["values"] == len(memory.shared.dictionary)
+    keeper.close()
+
+
 def test_a_session_that_was_stolen_catches_up(tmp_path: Path) -> None:
     session = Session(EVERYTHING)
     keeper = keep(tmp_path, parts=1)
@@ -204,7 +214,7 @@ def test_a_session_that_was_stolen_catches_up(tmp_path: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(worker._Task, "_session", counted)
         keeper.apply(epochs[:1])
-        asleep = {key: dict(held) for key, held in worker._remembered.items()}
+        asleep = {key: replace(each, held=dict(each.held)) for key, each in worker._remembered.items()}
         worker._remembered.clear()
         keeper.apply(epochs[1:2])
         keeper.apply(epochs[2:4])

@@ -118,7 +118,7 @@ def evaluate_annotated(
     use_this_python(session)
     for name in inputs:
         if name not in program.base_relations:
-            raise SchemaError(f"{name} is no input; the inputs are {', '.join(program.base_relations)}")
+            raise SchemaError(f"{name} is not an input; the inputs are {', '.join(program.base_relations)}")
     for name, relation in program.relations.items():
         if any(each.name.lower() == ANNOTATION for each in relation.fields):
             raise SchemaError(f"{name} has a column {ANNOTATION} of its own: call it something else")
@@ -291,7 +291,7 @@ class _Run:
             given = given.cast("double")
         rows = bring_in(frame.select(*kept, given.alias(ANNOTATION)), self._extended(relation), self.shapes, "refuse")
         value = self.native.inside.format(annotation)
-        wrong = f"raise_error(concat('{name}: ', {annotation}, ' is no value of {self.semiring.name}'))"
+        wrong = f"raise_error(concat('{name}: ', {annotation}, ' is not a value of {self.semiring.name}'))"
         checked = rows.withColumn(annotation, F.expr(f"if({self.native.valid.format(value)}, {value}, {wrong})"))
         return checked.filter(f"{annotation} != {self.native.zero}")
 

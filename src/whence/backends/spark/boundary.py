@@ -133,7 +133,7 @@ class _Incoming:
         converted = self.convert(value, found, kind, where)
         if not _is_required(kind):
             return converted
-        advice = "evaluate(…, nulls='drop') leaves out rows with a null" if "." not in where else "null is no value"
+        advice = "evaluate(…, nulls='drop') leaves out rows with a null" if "." not in where else "null is not a value"
         return f"coalesce({converted}, raise_error({string(f'{where}: there is a null; {advice}')}))"
 
     def convert(self, value: str, found: DataType, kind: Kind, where: str) -> str:
@@ -191,7 +191,7 @@ class _Incoming:
             return f"double({value})"
         if not isinstance(found, FloatType | DoubleType):
             self._misfit(found, kind, where)
-        problem = string(f"{where}: there is a NaN, which is no value")
+        problem = string(f"{where}: there is a NaN, which is not a value")
         return f"if(isnan({value}), raise_error({problem}), double({value}) + 0D)"
 
     def _symbol(self, value: str, found: DataType, kind: Kind, where: str) -> str:

@@ -222,7 +222,7 @@ def function_udf(registered: Registered, args: Sequence[Column], arg_kinds: Sequ
 
 
 def match_udf(op: str, left: Column, right: Column, shapes: Shapes) -> Column:
-    """`match` and `!match`, for which a text that is no pattern is undefined."""
+    """`match` and `!match`, for which a text that is not a pattern is undefined."""
     return _udf(lambda *args: int(holds(op, *args)), (left, right), (SYMBOL, SYMBOL), NUMBER, shapes) == 1
 
 

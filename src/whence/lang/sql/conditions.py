@@ -127,7 +127,7 @@ class Conditions(Terms):
             like, escape = node.this, node.expression.name
         pattern = inner(like.expression)
         if not isinstance(like, exp.Like) or not isinstance(pattern, exp.Literal) or not pattern.is_string:
-            self.refuse(node, "LIKE with a pattern that is no string", "write the pattern as a string: LIKE 'a%'")
+            self.refuse(node, "LIKE with a pattern that is not a string", "write the pattern as a string: LIKE 'a%'")
             return _NOWHERE
         regex = tree.String(_regex(pattern.name, escape), span_of(pattern))
         match = tree.Constraint("match", regex, self.term(like.this), span_of(node))

@@ -47,7 +47,7 @@ def name_of(node: exp.Expr) -> str:
         exp.Placeholder: "a parameter",
         exp.Parameter: "a parameter",
         exp.Interval: "INTERVAL",
-        exp.Filter: "FILTER on something that is no aggregate",
+        exp.Filter: "FILTER on something that is not an aggregate",
         exp.Tuple: "a row of several values as one value",
         exp.Bracket: "[…] after a value",
         exp.Any: "ANY",

@@ -75,7 +75,7 @@ def parse(text: str, functions: Iterable[str] = ()) -> tuple[list[Statement], li
         tokens = _Whence().tokenize(text)
     except TokenError:
         whole = Span(0, len(text))
-        return [], [SqlSyntax(whole, problem="this text is no SQL", advice="check its quotes and comments")]
+        return [], [SqlSyntax(whole, problem="this text is not SQL", advice="check its quotes and comments")]
     special = _parsers_without(functions)
     statements: list[Statement] = []
     found: list[Diagnostic] = []

@@ -140,7 +140,7 @@ class Terms:
         except ValueError:
             value = float("inf")
         if value == float("inf"):
-            self._bad_literal(span, node.name, "is no number that a float can hold", "write a smaller one")
+            self._bad_literal(span, node.name, "is not a number that a float can hold", "write a smaller one")
             return NOTHING
         return tree.Number(value, ".", span)
 

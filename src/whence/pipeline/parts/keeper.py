@@ -286,7 +286,12 @@ class PartedKeeper:
         for each in found:
             sizes.update(each.table_bytes)
         self._bytes = sizes
-        self._values, self._value_bytes = sum(each.values for each in found), sum(each.value_bytes for each in found)
+        # The parts of a worker share their values, of which there are more from part to part.
+        values, value_bytes = Counter[str](), Counter[str]()
+        for each in found:
+            values |= Counter({each.worker: each.values})
+            value_bytes |= Counter({each.worker: each.value_bytes})
+        self._values, self._value_bytes = values.total(), value_bytes.total()
         return found
 
     def _keep_awake(self, nap: float) -> None:

@@ -23,6 +23,7 @@ from pathlib import Path
 
 from pyspark import cloudpickle
 
+from whence.backends.local.shared import Shared
 from whence.engine.windows import Windows
 from whence.io import FactError
 from whence.io.changes import Changes
@@ -37,6 +38,7 @@ from whence.pipeline.parts.store import PartedStore
 from whence.pipeline.publish import write_tables
 from whence.pipeline.snapshots import Snapshot, as_table, file_name
 from whence.plan.partition import Partitioning
+from whence.prepared import prepare
 from whence.reference import EvaluationWarning
 from whence.session import Session, Work
 
@@ -96,6 +98,7 @@ class Done:
     epochs: Sequence[EpochWork] = ()
     snapshot: Snapshot | None = None
     table_bytes: Mapping[str, int] = field(default_factory=dict)
+    # Of all that the worker has: its parts share them.
     values: int = 0
     value_bytes: int = 0
     warnings: Sequence[tuple[type[Warning], str]] = ()
@@ -112,7 +115,15 @@ class _Held:
     segment: str
 
 
-_remembered: dict[tuple[str, str], dict[int, _Held]] = {}
+@dataclass
+class _Memory:
+    """What a worker remembers of a run: the sessions of parts, and the words of values, which are the same in all of them."""
+
+    held: dict[int, _Held] = field(default_factory=dict)
+    shared: Shared = field(default_factory=Shared)
+
+
+_remembered: dict[tuple[str, str], _Memory] = {}
 
 
 @dataclass(frozen=True)
@@ -136,12 +147,13 @@ class Order:
         # One run at a time uses a folder.
         for key in [key for key in _remembered if key[0] == str(self.folder) and key[1] != self.run]:
             del _remembered[key]
-        held = _remembered.setdefault((str(self.folder), self.run), {})
+        memory = _remembered.setdefault((str(self.folder), self.run), _Memory())
+        held = memory.held
         claimed = self._claimed(index, list(held))
         others = [part for part in held if part not in claimed]
         for part in others[: max(0, len(others) + len(claimed) - self._quota)]:
             del held[part]  # first, since there may not be room for more than that
-        return [_Task(self, job, part, held).done() for part in claimed]
+        return [_Task(self, job, part, memory).done() for part in claimed]
 
     @property
     def _quota(self) -> int:
@@ -183,11 +195,11 @@ class _Task:
     order: Order
     job: Job
     part: int
-    held: dict[int, _Held]
+    memory: _Memory
 
     def done(self) -> Done:
         # Forgotten until it has come through: an epoch may fail half-way.
-        held = self.held.pop(self.part, None)
+        held = self.memory.held.pop(self.part, None)
         remembered = held is not None and held.segment == self.order.segments[self.part]
         with _told() as told:
             try:
@@ -221,7 +233,7 @@ class _Task:
         entries, epochs = [], []
         for entry in self._given():
             try:
-                changes = held.session.apply(entry.updates, now=entry.now)
+                changes = held.session.apply(entry.updates, now=entry.now, checked=True)
             except _EXPECTED as error:
                 return Done(self.part, failed=entry.epoch, error=error)
             shown = self._shown(changes)
@@ -254,7 +266,7 @@ class _Task:
         return self._keep(held, Done(self.part))
 
     def _keep(self, held: _Held, done: Done) -> Done:
-        self.held[self.part] = held
+        self.memory.held[self.part] = held
         stats = held.session.stats()
         return replace(done, table_bytes=stats["bytes"], values=stats["values"], value_bytes=stats["value_bytes"])
 
@@ -266,7 +278,7 @@ class _Task:
         store = self._store
         if held is not None and self._has_happened(held, store):
             for entry in store.entries(self.part, held.epoch):
-                held.session.apply(entry.updates, now=entry.now)
+                held.session.apply(entry.updates, now=entry.now, checked=True)
             return _Held(held.session, self.order.epoch, segment)
         base = store.base_of(self.part)
         session = self._session(base.rows, base.windows)
@@ -281,15 +293,15 @@ class _Task:
 
     def _session(self, facts: Mapping[str, Iterable[Tuple]], windows: Windows | None = None) -> Session:
         program = self.job.how.program_of(self.part, self.order.parts)
-        wanted = {*self.job.shown(self.part), *program.base_relations}
-        return Session(
+        listed = {name: list(rows) for name, rows in facts.items()}
+        prepared = prepare(
             program,
-            facts=facts,
-            windows=windows,
-            wanted=wanted,
+            wanted={*self.job.shown(self.part), *program.base_relations},
             strategy=self.job.strategy,
-            limits=self.job.limits,
+            sizes={name: len(rows) for name, rows in listed.items()},
+            shared=self.memory.shared,
         )
+        return Session(prepared, facts=listed, windows=windows, limits=self.job.limits)
 
     @property
     def _store(self) -> PartedStore:

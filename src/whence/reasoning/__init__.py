@@ -1,0 +1,20 @@
+"""Reasoning about rules: which queries are contained in others, or the same, in a semiring."""
+
+from whence.reasoning.answers import Answer, Counterexample, Mapped, Verdict
+from whence.reasoning.decide import contained, equivalent
+from whence.reasoning.queries import NotConjunctive, Query, query_of
+from whence.reasoning.redundant import Superfluous, redundant_rules
+
+__all__ = [
+    "Answer",
+    "Counterexample",
+    "Mapped",
+    "NotConjunctive",
+    "Query",
+    "Superfluous",
+    "Verdict",
+    "contained",
+    "equivalent",
+    "query_of",
+    "redundant_rules",
+]
