@@ -302,7 +302,7 @@ def test_columns_keep_their_types(connection, database) -> None:
         ({"table": "link"}, "needs the option url"),
         ({"url": "x"}, "needs the option table"),
         ({"table": "a.b.c"}, "is not a table: write TABLE or SCHEMA.TABLE"),
-        ({"table": "nowhere"}, "there is not a table public.nowhere"),
+        ({"table": "nowhere"}, "there is no table public.nowhere"),
         ({"table": "link", "maxRowsPerEpoch": "0"}, "1 or more, not '0'"),
         ({"table": "priced"}, "priced.price is numeric: say with .schema"),
         ({"table": "ops"}, "has a column op"),
