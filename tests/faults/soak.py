@@ -14,8 +14,8 @@ from pathlib import Path
 from whence import Update, load
 from whence.io.changes import Epoch
 from whence.memory import look_at_memory
-from whence.pipeline.keeper import Keeper
-from whence.pipeline.store import Store
+from whence.pipeline.keeper import ResidentKeeper
+from whence.pipeline.store import WholeStore
 
 PROGRAM = """
 .decl link(x:symbol, y:symbol) .input link
@@ -51,9 +51,8 @@ def epochs(count: int) -> Iterator[list[Epoch]]:
 
 def main(count: int, state: Path | None) -> None:
     program = load(PROGRAM)
-    keeper = Keeper(
-        program, store=None if state is None else Store.open(state, program), facts={"link": [("hub", "a")]}
-    )
+    store = None if state is None else WholeStore.open(state, program)
+    keeper = ResidentKeeper(program, store=store, facts={"link": [("hub", "a")]})
     done, told = 0, 0
     for each in epochs(count):
         keeper.apply(each)

@@ -15,7 +15,7 @@ from whence.lang.diagnostics import Caution, Diagnostic, render, to_json
 
 TABLES = sorted((Path(__file__).parent / "diagnostics").glob("*.txt"))
 # Not of loading: tests/cli/test_evaluate.py shows warnings of commands, tests/plan/test_localize.py what is wrong with places.
-ELSEWHERE = {"W0905", "W0906", "W0701", "W0702", "W0703", "W0704"}
+ELSEWHERE = {"W0905", "W0906", "W0701", "W0702", "W0703", "W0704", "W0705"}
 
 
 class Case(NamedTuple):

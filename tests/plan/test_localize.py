@@ -97,6 +97,11 @@ def test_negation_over_all_nodes_is_refused() -> None:
     assert "W0703" in errors(".output p p(@x) :- node(@x), !link(@_, x).")
 
 
+@pytest.mark.parametrize("rule", ['p(cat(x, "0")) :- f(x).', 'p(@y) :- f(x), y = cat(x, "0").'])
+def test_places_that_are_computed_where_everybody_could_are_refused(rule: str) -> None:
+    assert "W0705" in errors(f".decl f(x:symbol) everywhere .input f .decl p(@x:symbol) .output p {rule}")
+
+
 def test_nodes_have_one_kind_of_name() -> None:
     assert "W0704" in errors(".decl n(@i:number) .input n .output p p(@x) :- node(@x), n(@1).")
     assert "W0704" in errors(".decl n(@i:float) .input n .output n")

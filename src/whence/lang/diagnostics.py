@@ -341,6 +341,12 @@ class UnconnectedPlaces(Diagnostic):
     hint = "a body goes from place to place over values it has: join {place} with an argument of {known}"
 
 
+class ComputedPlace(Diagnostic):
+    code = "W0705"
+    message = "rule {rule} computes the place of {relation} from relations that are everywhere, so no node would ship it there"
+    hint = "read a relation that lives somewhere: the node that has it computes the place and ships the row"
+
+
 class ScatteredAggregate(Diagnostic):
     code = "W0703"
     message = "rule {rule} asks for {what} over {problem}"

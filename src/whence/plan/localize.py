@@ -18,6 +18,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from whence.lang.diagnostics import (
+    ComputedPlace,
     Diagnostic,
     ProgramError,
     ScatteredAggregate,
@@ -363,12 +364,11 @@ class _Search:
     def _of_replicas(self, body: list[Literal], relation: Relation) -> _Way:
         """A body that every node can evaluate: each derives what lives there."""
         place = None if relation.location is None else self.rule.head.args[relation.location]
-        if isinstance(place, Var | Const):
+        if place is None or isinstance(place, Const):
             return _Way((_Stop(place, tuple(body)),), (0, 0))
-        if place is None:
-            return _Way((_Stop(None, tuple(body)),), (0, 0))
-        name = Var("place#head", place.kind)
-        return _Way((_Stop(name, (*body, Comparison("=", name, place, self.rule.span))),), (0, 0))
+        if not any(place in literal.args for literal in body if isinstance(literal, Atom)):
+            raise _Refused(ComputedPlace(self.rule.head.span, rule=self.rule.name, relation=relation.name))
+        return _Way((_Stop(place, tuple(body)),), (0, 0))
 
     def _visit(self, place: Term, journey: _Journey) -> None:
         if self.best_way is not None and journey.weight >= self.best_way.weight:
