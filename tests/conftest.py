@@ -35,6 +35,8 @@ def java(tmp_path_factory: pytest.TempPathFactory) -> None:
 
 
 SETTINGS = {
+    # One session meets the plans of all tests: in Java's default of a gigabyte they may not fit, and it would end there.
+    "spark.driver.memory": "3g",
     "spark.driver.extraJavaOptions": QUIET,
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
