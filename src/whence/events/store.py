@@ -19,14 +19,14 @@ from whence.events.keys import equivalence_keys
 from whence.events.paths import NotCarried, Path, path_of
 from whence.events.program import EventProgram, event_program
 from whence.events.schemes import SCHEMES, Scheme, Trail
-from whence.events.tables import MANIFEST, Tables, read_manifest
+from whence.events.tables import Tables, read_manifest
 from whence.events.texts import Texts
 from whence.events.walk import HOPS, Walker
 from whence.io.changes import Position
 from whence.lang import load
 from whence.lang.load import Functions
 from whence.lang.program import Program
-from whence.lang.types import Tuple, Value
+from whence.lang.types import Tuple
 from whence.pipeline.files import StateError
 from whence.pipeline.lock import StateLock
 from whence.provenance.graph import Fact
@@ -236,12 +236,3 @@ def _about(program: Program, scheme: str) -> dict[str, Any]:
 
 def _version(events: EventProgram) -> str:
     return ChainedIds(events.description).version.hex()
-
-
-def is_store(folder: FilePath) -> bool:
-    return (folder / MANIFEST).exists()
-
-
-def places_of(store: EventStore) -> set[Value]:
-    """The places that slow tuples name."""
-    return {store.events.place(*fact) for fact in store.history.rows(store.history.configuration)}
