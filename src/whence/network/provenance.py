@@ -35,6 +35,20 @@ class Selection:
     by: tuple[str, ...]
     aggregates: tuple[tuple[str, str | None], ...]
 
+    @classmethod
+    def parse(cls, text: str) -> Selection:
+        """From `path by src, dst: min hops, min cost`. Raises ValueError if it is not like that.
+
+        >>> Selection.parse("path by src, dst: min hops, count").aggregates
+        (('min', 'hops'), ('count', None))
+        """
+        front, _, aggregates = text.partition(":")
+        match front.split(maxsplit=2), [each.split() for each in aggregates.split(",")]:
+            case [relation, "by", by], wanted if all(1 <= len(each) <= 2 for each in wanted):
+                found = tuple((each[0], each[1] if len(each) > 1 else None) for each in wanted)
+                return cls(relation, tuple(each.strip() for each in by.split(",")), found)
+        raise ValueError(f"{text} is not like path by src, dst: min hops, min cost")
+
     def of(self, program: Program) -> AggregateSelection:
         relation = program.relations.get(self.relation)
         if relation is None:
@@ -92,7 +106,7 @@ class _WithProvenance:
             **{name: getattr(linear, name) for name in LinearProgram.__dataclass_fields__},
             algebra=self._algebra(),
             selections={linear.tables[name]: each for name, each in selections.items()},
-            ends={linear.tables[name]: found for name, found in columns.items()},
+            ends={linear.tables[name]: columns[name] for name in linear.placed.program.base_relations},
         )
 
     def node(self, around: Surroundings, ship: str | None) -> NodeState:
@@ -131,3 +145,8 @@ class RelativeStrategy(_WithProvenance):
 
     def _algebra(self) -> Relative:
         return Relative()
+
+
+WITH_PROVENANCE: Mapping[str, type[AbsorptionStrategy | RelativeStrategy]] = {
+    each.name: each for each in (RelativeStrategy, AbsorptionStrategy)
+}
