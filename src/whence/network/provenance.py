@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from whence.lang.program import Program
-from whence.network.absorption import ORDERS, Absorption
+from whence.network.absorption import ORDERS, OWN, Absorption
 from whence.network.aggregate_selection import AggregateSelection, Wanted
 from whence.network.annotated import AnnotatedNode, Serials
 from whence.network.annotations import Algebra
@@ -71,9 +71,9 @@ class Selection:
 
 @dataclass
 class _Annotating(LinearProgram):
-    """A program on one network: its nodes share what is not a node's own to decide."""
+    """A program on one network: its nodes share what is not a node's own to decide. `algebra` is None if each has its own."""
 
-    algebra: Algebra[Any] = field(default_factory=Relative)
+    algebra: Algebra[Any] | None = None
     serials: Serials = field(default_factory=Serials)
     selections: Mapping[int, AggregateSelection] = field(default_factory=dict)
     ends: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
@@ -84,6 +84,7 @@ class _WithProvenance:
 
     name: str
     ships: tuple[str, ...] = ("lazy", "batched", "eager")
+    is_shared = True  # whether all nodes have one algebra
 
     def __init__(
         self,
@@ -104,7 +105,7 @@ class _WithProvenance:
         selections = {each.relation: each.of(program) for each in self.selections}
         return _Annotating(
             **{name: getattr(linear, name) for name in LinearProgram.__dataclass_fields__},
-            algebra=self._algebra(),
+            algebra=self._algebra() if self.is_shared else None,
             selections={linear.tables[name]: each for name, each in selections.items()},
             ends={linear.tables[name]: columns[name] for name in linear.placed.program.base_relations},
         )
@@ -115,7 +116,7 @@ class _WithProvenance:
         policy = {"lazy": Policy(), "batched": self.batched, "eager": None}[ship or self.ships[0]]
         return AnnotatedNode(
             around,
-            compiled.algebra,
+            self._algebra() if compiled.algebra is None else compiled.algebra,
             compiled.serials,
             policy=policy,
             selections=compiled.selections,
@@ -124,7 +125,8 @@ class _WithProvenance:
 
 
 class AbsorptionStrategy(_WithProvenance):
-    """Annotations are Boolean functions. `order` is that of variables: depth first along links, or as they arrive."""
+    """Annotations are Boolean functions. `order` is that of variables: depth first along links, worked out anew or kept by
+    labels, as they arrive, or at each node its own."""
 
     name = "absorption"
 
@@ -133,6 +135,7 @@ class AbsorptionStrategy(_WithProvenance):
         if order not in ORDERS:
             raise UnsuitableStrategy(f"there is no order {order}; there are {', '.join(ORDERS)}")
         self.order = order
+        self.is_shared = order != OWN
 
     def _algebra(self) -> Absorption:
         return Absorption(self.order)
