@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from statistics import mean
+from statistics import mean, median
 
 from harness import Claim, Experiment, run
 from networks import check_reachable, links_down, links_up, run_of
 
 from whence.topology import fail_alone, transit_stub
 
-FAILURES = 6
+FAILURES = 10
 
 
 def measure(scheme: str, degree: float, seed: int) -> dict[str, float]:
@@ -25,6 +25,8 @@ def measure(scheme: str, degree: float, seed: int) -> dict[str, float]:
             made.apply(links_up(changes.repaired))
     return {
         "messages": mean(each.traffic.messages for each in failures),
+        "messages, median": median(each.traffic.messages for each in failures),
+        "tuples": mean(each.traffic.tuples for each in failures),
         "traffic": mean(each.traffic.bytes for each in failures) / 1000,
         "time to converge": mean(each.seconds for each in failures),
         "traffic in all": made.kilobytes,
@@ -45,6 +47,8 @@ EXPERIMENT = Experiment(
     points=(2, 4),
     metrics={
         "messages": "a failure",
+        "messages, median": "of the failures",
+        "tuples": "shipped a failure",
         "traffic": "kB a failure",
         "time to converge": "s a failure",
         "traffic in all": "kB",
@@ -60,6 +64,14 @@ EXPERIMENT = Experiment(
                 f"{results.ratio('dred', 'absorption lazy', 'time to converge')} the time; against support: "
                 f"{results.ratio('dred', 'support', 'messages')}, {results.ratio('dred', 'support', 'traffic')}, "
                 f"{results.ratio('dred', 'support', 'time to converge')}"
+            ),
+        ),
+        Claim(
+            "ours: support needs 100 times fewer messages than DRed",
+            lambda results: (
+                f"{results.ratio('dred', 'support', 'messages')} in the mean of the failures, of which some cut the network in "
+                f"two, {results.ratio('dred', 'support', 'messages, median')} in the median; "
+                f"{results.ratio('dred', 'support', 'tuples')} the tuples"
             ),
         ),
         Claim(
@@ -79,7 +91,7 @@ EXPERIMENT = Experiment(
             ),
         ),
     ],
-    cut_off=200,
+    cut_off=600,
     logarithmic=True,
 )
 

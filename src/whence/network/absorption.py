@@ -46,6 +46,8 @@ class Absorption:
         self.links: _LinkOrder | None = _ALONG_LINKS[order]() if order in _ALONG_LINKS else None
         self.arrived: dict[Variable, None] = {}
         self.waiting: dict[Variable, None] = {}  # announced, not used yet
+        self.unplaced: dict[Variable, None] = {}  # without a level, at the end of the order
+        self.links_came = False  # others without a level are further up in it
         self.dealt = 0  # how many variables there were when all levels were dealt out
         self.holders: WeakSet[Holder[Bdd]] = WeakSet()
         self._table = np.empty((0, 3), dtype=np.int64)
@@ -56,8 +58,9 @@ class Absorption:
     def announce(self, variable: Variable, key: Key, ends: Sequence[Value]) -> None:  # noqa: ARG002
         if self.links is not None and len(ends) > 1:
             self.links.insert(variable, ends[0], ends[1])
+            self.links_came = True
         else:
-            self.arrived[variable] = None
+            self.arrived[variable] = self.unplaced[variable] = None
         self.waiting[variable] = None
 
     def base(self, key: Key, variable: Variable) -> Bdd:  # noqa: ARG002
@@ -72,7 +75,9 @@ class Absorption:
         assert isinstance(teller, Absorption)
         spoken_of = dict.fromkeys(teller.variables(annotation))
         if any(each not in self.diagrams.levels for each in spoken_of):
-            self.arrived |= spoken_of
+            for each in spoken_of:
+                if each not in self.arrived:
+                    self.arrived[each] = self.unplaced[each] = None
             before = self.waiting
             self.waiting = before | spoken_of
             self._place()
@@ -81,10 +86,10 @@ class Absorption:
 
     def _place(self) -> None:
         """Gives variables that have none a level, where the order has them."""
-        order = self._order()
         # Placing next to neighbours drifts away from the order: every so often, all levels are dealt out anew.
-        if len(order) < 2 * self.dealt and self.diagrams.place(order):
+        if len(self.diagrams.levels) + len(self.unplaced) < 2 * self.dealt and self._place_between():
             return
+        order = self._order()
         holders = list(self.holders)
         used = {each for holder in holders for value in holder.annotations() for each in self.diagrams.support(value)}
         for variable in order:
@@ -107,6 +112,17 @@ class Absorption:
 
         for holder in holders:
             holder.rewrite(rename)
+        self.unplaced, self.links_came = {}, False
+
+    def _place_between(self) -> bool:
+        """Leaves the levels of the others as they are; whether there was room."""
+        if self.links_came:
+            is_placed = self.diagrams.place(self._order())
+        else:
+            is_placed = self.diagrams.place_last(list(self.unplaced))
+        if is_placed:
+            self.unplaced, self.links_came = {}, False
+        return is_placed
 
     def _order(self) -> list[Variable]:
         return [*([] if self.links is None else self.links.edges()), *self.arrived]
@@ -114,6 +130,7 @@ class Absorption:
     def _forget(self, variable: Variable) -> None:
         if variable in self.arrived:
             del self.arrived[variable]
+            self.unplaced.pop(variable, None)
         elif self.links is not None:
             self.links.delete(variable)
 

@@ -125,18 +125,28 @@ class FormulaDiagrams(Semiring[Bdd], Generic[Token]):
                 end += 1
             below = self.levels[order[at - 1]] if at else -1
             following = bisect_right(taken, below)
-            above = taken[following] if following < len(taken) else self.capacity
-            room = above - below - 1
-            if room < end - at:
+            above = taken[following] if following < len(taken) else None
+            if not self._put(order[at:end], below, above):
                 return False
-            if following == len(taken):
-                # At the end others will follow.
-                room = max(min(room - room // 4, _APART * (end - at)), end - at)
-            for number, token in enumerate(order[at:end], 1):
-                level = below + number * (room + 1) // (end - at + 1)
-                self.levels[token], self.tokens[self._variables[level]] = level, token
-                insort(taken, level)
+            for token in order[at:end]:
+                insort(taken, self.levels[token])
             at = end
+        return True
+
+    def place_last(self, tokens: Sequence[Token]) -> bool:
+        """Gives tokens levels after all others; whether there was room."""
+        return self._put(tokens, max(self.levels.values(), default=-1), None)
+
+    def _put(self, tokens: Sequence[Token], below: int, above: int | None) -> bool:
+        room = (self.capacity if above is None else above) - below - 1
+        if room < len(tokens):
+            return False
+        if above is None:
+            # At the end others will follow.
+            room = max(min(room - room // 4, _APART * len(tokens)), len(tokens))
+        for number, token in enumerate(tokens, 1):
+            level = below + number * (room + 1) // (len(tokens) + 1)
+            self.levels[token], self.tokens[self._variables[level]] = level, token
         return True
 
     def forget(self, tokens: Iterable[Token]) -> None:
