@@ -116,13 +116,11 @@ class Absorption:
 
     def _place_between(self) -> bool:
         """Leaves the levels of the others as they are; whether there was room."""
-        if self.links_came:
-            is_placed = self.diagrams.place(self._order())
-        else:
-            is_placed = self.diagrams.place_last(list(self.unplaced))
-        if is_placed:
-            self.unplaced, self.links_came = {}, False
-        return is_placed
+        diagrams = self.diagrams
+        if not (diagrams.place(self._order()) if self.links_came else diagrams.place_last(list(self.unplaced))):
+            return False
+        self.unplaced, self.links_came = {}, False
+        return True
 
     def _order(self) -> list[Variable]:
         return [*([] if self.links is None else self.links.edges()), *self.arrived]
