@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -83,21 +84,29 @@ def whatif(
 
 
 def _print_changes(changes: list[Update], *, as_json: bool) -> None:
-    changes = sorted(
-        changes, key=lambda each: (each.op != "-", each.relation, show_fact(Fact(each.relation, each.tuple)))
-    )
     if as_json:
-        print_json(changes_to_json(changes))
+        print_json(changes_to_json(_sorted(changes)))
         return
-    others = _replaced(changes)
-    for op, relation, row, _ in changes:
+    for line in told(changes):
+        typer.echo(line)
+    typer.echo(counted(len(changes), "change") if changes else "nothing would change")
+
+
+def told(changes: Iterable[Update]) -> Iterator[str]:
+    """Changes line by line, those of a value in one."""
+    listed = _sorted(changes)
+    others = _replaced(listed)
+    for op, relation, row, _ in listed:
         if op == "+" and (relation, row) in others.values():
             continue
         if op == "-" and (other := others.get((relation, row))) is not None:
-            typer.echo(f"~ {show_fact(Fact(relation, row))}: {show_value(row[-1])} becomes {show_value(other[1][-1])}")
+            yield f"~ {show_fact(Fact(relation, row))}: {show_value(row[-1])} becomes {show_value(other[1][-1])}"
         else:
-            typer.echo(f"{op} {show_fact(Fact(relation, row))}")
-    typer.echo(counted(len(changes), "change") if changes else "nothing would change")
+            yield f"{op} {show_fact(Fact(relation, row))}"
+
+
+def _sorted(changes: Iterable[Update]) -> list[Update]:
+    return sorted(changes, key=lambda each: (each.op != "-", each.relation, show_fact(Fact(each.relation, each.tuple))))
 
 
 def _replaced(changes: list[Update]) -> dict[tuple[str, Tuple], tuple[str, Tuple]]:

@@ -48,7 +48,7 @@ def parse_pattern(text: str, program: Program) -> FactPattern | Fact:
     FactPattern(relation='link', known={0: 'a, b'}, same={})
     """
     found = _ATOM.fullmatch(text)
-    arguments = [] if found is None else list(_split(found[2]))
+    arguments = [] if found is None else list(split_values(found[2]))
     free = {at: each for at, each in enumerate(arguments) if _FREE.fullmatch(each)}
     if found is None or not free:
         return parse_fact(text, program)
@@ -70,7 +70,7 @@ def _value(text: str, relation: str, at: int, program: Program) -> Value:
     return parse_fact(f"{relation}({text})", replace(program, relations={relation: narrow})).tuple[0]
 
 
-def _split(text: str) -> Iterator[str]:
+def split_values(text: str) -> Iterator[str]:
     """At commas that stand in no string and in no brackets."""
     depth, quote, start, at = 0, "", 0, 0
     while at < len(text):
