@@ -81,6 +81,7 @@ COMMANDS = (
         "Run event programs, keep what is needed to say why, and ask.",
         PROGRAMS,
     ),
+    LazyCommand("shell", "whence.cli.shell:shell", "Ask questions, try updates and rules out, at a prompt.", QUESTIONS),
     LazyCommand(
         "why", "whence.cli.why:why", "Show why a fact holds: its smallest proof, down to base facts.", QUESTIONS
     ),

@@ -23,6 +23,7 @@ from whence.cli.progress import Progress
 from whence.cli.run_summary import Totals, as_table
 from whence.cli.run_summary import as_json as summed_up
 from whence.cli.terminal import err, show, show_diagnostic
+from whence.cli.upgrade import DefaultOption, DryRunOption, UpgradeOption, bring_over
 from whence.io import FactError
 from whence.io import updates as records
 from whence.io.changes import Position
@@ -83,6 +84,9 @@ def run(
         Path | None,
         typer.Option(metavar="DIR", help="Keep the state here, and go on from it.", file_okay=False),
     ] = None,
+    upgrade: UpgradeOption = False,
+    dry_run: DryRunOption = False,
+    default: DefaultOption = None,
     facts: Annotated[
         Path | None,
         typer.Option("-F", "--fact-dir", metavar="DIR", help=_FACTS_HELP, exists=True, file_okay=False),
@@ -168,6 +172,7 @@ def run(
                 loaded = with_derivations(loaded, record)
             except ValueError as error:
                 raise typer.BadParameter(str(error), param_hint="--record") from None
+        bring_over(state, loaded, upgrade=upgrade, dry_run=dry_run, defaults=default or [], quiet=silent)
         with (
             Progress(err, "reading", quiet=still) as progress,
             _opened(state, loaded) as store,
