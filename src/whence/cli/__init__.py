@@ -40,6 +40,12 @@ COMMANDS = (
         PROGRAMS,
     ),
     LazyCommand(
+        "optimize",
+        "whence.cli.optimize:optimize",
+        "Find the cheapest plan of a query, and find it again when statistics change.",
+        PROGRAMS,
+    ),
+    LazyCommand(
         "run",
         "whence.cli.run:run",
         "Keep the views of a program current under updates, and say what changes.",
