@@ -79,6 +79,10 @@ test-provenance: setup chromium  ## explanations, causes, repairs; what is equiv
 test-pipeline: setup java postgres mosquitto  ## sources, sinks, state and parts; kill -9 at any instant
 	$(BIN)/pytest {src/whence,tests}/pipeline tests/faults
 
+.PHONY: test-building
+test-building: setup postgres mosquitto  ## the smart building, with its servers
+	$(BIN)/pytest tests/building
+
 .PHONY: test-events
 test-events: setup java  ## events as they come, what led to them, and topologies
 	$(BIN)/pytest {src/whence,tests}/{events,topology}
