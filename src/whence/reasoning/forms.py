@@ -79,14 +79,14 @@ def merged(each: Sum) -> dict[Conjunctive, int]:
                 break
             step = 1 if number > 0 else -1
             whole, opposite = _split(form, at)
-            if opposite is not None and total.get(opposite, 0) * step > 0:
-                changes = {form: -step, opposite: -step, whole: step}
+            if opposite is not None and opposite != whole and total.get(opposite, 0) * step > 0:
+                changes = [{form: -step}, {opposite: -step}, {whole: step}]
             elif total.get(whole, 0) * step < 0:  # A less A where c is A where not c
-                changes = {form: -step, whole: step} | ({} if opposite is None else {opposite: -step})
+                changes = [{form: -step}, {whole: step}] + ([] if opposite is None else [{opposite: -step}])
             else:
                 continue
-            total = added(total, changes)
-            pending += changes
+            total = added(total, *changes)
+            pending += [each for change in changes for each in change]
             break
     return total
 
