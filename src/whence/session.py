@@ -87,8 +87,9 @@ class Session(Reader):
         now: float | None = None,
         *,
         checked: bool = False,
+        of: Collection[str] | None = None,
     ) -> Changes:
-        """One epoch: all updates at once, the last one for a tuple deciding. Gives the net changes of all relations.
+        """One epoch: all updates at once, the last one for a tuple deciding. Gives the net changes of all relations, or `of` some.
 
         The clock moves to the latest time of the updates, or to `now`, and what expires by then is deleted in this epoch.
         Raises ValueError for an update that does not fit. Whatever is raised, nothing is applied then. Updates that were read
@@ -99,7 +100,7 @@ class Session(Reader):
         before = stats.copy()
         with stats.phase("collect"):
             listed: list[Update] = list(updates) if checked else self._checked(updates, now)  # type: ignore[arg-type]
-        result = self._atomic.apply(listed, now)
+        result = self._atomic.apply(listed, now, self.prepared.shows if of is None else of.__contains__)
         self._count(before)
         return result
 
