@@ -89,7 +89,8 @@ class Session(Reader):
         checked: bool = False,
         of: Collection[str] | None = None,
     ) -> Changes:
-        """One epoch: all updates at once, the last one for a tuple deciding. Gives the net changes of all relations, or `of` some.
+        """One epoch: all updates at once, the last one for a tuple deciding. Gives the net changes of all relations, or `of`
+        some.
 
         The clock moves to the latest time of the updates, or to `now`, and what expires by then is deleted in this epoch.
         Raises ValueError for an update that does not fit. Whatever is raised, nothing is applied then. Updates that were read

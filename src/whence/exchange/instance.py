@@ -249,6 +249,14 @@ class Instance:
         for each in self._aside:
             yield Edit("+", *each)
 
+    @property
+    def size(self) -> int:
+        """How many edits that are."""
+        tables = (
+            self._maintained.relation(f"{name}.{part}") for name in self.confederation.relations for part in PARTS
+        )
+        return sum(map(len, tables)) + len(self._aside)
+
     def derivations(self, mapping: str) -> set[Tuple]:
         """How a mapping fires: the values of the variables of its body, in the order of `SchemaMapping.variables`."""
         width = len(self.compiled.columns[mapping])

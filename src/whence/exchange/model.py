@@ -9,6 +9,8 @@ from whence.lang import tree
 from whence.lang.source import Source
 from whence.lang.tree import NOWHERE, Span
 
+Files = tuple[tuple[str, str], ...]  # of a confederation: name and text of each
+
 
 def _span() -> Span:
     return field(default=NOWHERE, compare=False, repr=False)

@@ -133,6 +133,17 @@ def value_from_json(value: Json) -> Value:
     raise ValueError(f"{value!r} is not a value")
 
 
+def row_to_json(row: Tuple) -> list[Json]:
+    return [value_to_json(value) for value in row]
+
+
+def row_from_json(row: Sequence[Json]) -> Tuple:
+    """Raises ValueError."""
+    if {int, str}.issuperset(map(type, row)):
+        return tuple(row)  # type: ignore[arg-type] # most are, and there may be many
+    return tuple(value_from_json(value) for value in row)
+
+
 # -- as text ----------------------------------------------------------------------------------------------------------
 
 
