@@ -27,6 +27,7 @@ from whence.exchange.edits import net_edits
 from whence.exchange.explain import ExchangeDerivations, Reason, costs, uses, whynot
 from whence.exchange.instance import PARTS, Delta, Edit, Instance
 from whence.exchange.model import Confederation, Files, Relation
+from whence.exchange.parser import VERBS
 from whence.exchange.reconcile import Conflict, deferred, reconcile, resolution, undoing
 from whence.exchange.replica import Replica, edits_of, edits_to_json, files_at
 from whence.exchange.rows import row_from_json, row_to_json, show_row, sort_rows
@@ -401,7 +402,7 @@ class Peer:
 
     def with_policy(self, statement: str) -> Files:
         text = statement.strip().removesuffix(".")
-        if text.split()[0] in ("distrusts", "charges", "accepts"):
+        if text.partition(" ")[0] in VERBS:
             text = f"{self.name} {text}"
         return self._extended(f"{text}.")
 
