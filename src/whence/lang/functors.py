@@ -130,7 +130,7 @@ _MATH: dict[str, Callable[[float], float]] = {
     )
 }
 # A program may bring functions of its own under these names.
-REPLACEABLE = frozenset(_MATH)
+REPLACEABLE = frozenset(_MATH) | {"dist"}
 
 
 def _math(name: str) -> Callable[[float], float]:
@@ -349,6 +349,7 @@ SIGNATURES: dict[str, tuple[Signature, ...]] = {
     **{op: (Signature((INTEGRAL,), INTEGRAL),) for op in ("bnot", "lnot")},
     **{op: (Signature((ORDERED, ORDERED), ORDERED, variadic=True),) for op in ("min", "max")},
     **{name: (Signature((FLOAT,), FLOAT),) for name in _MATH},
+    "dist": (Signature((NUMERIC,) * 4, FLOAT),),
     "cat": (Signature((SYMBOL, SYMBOL), SYMBOL, variadic=True),),
     "strlen": (Signature((SYMBOL,), NUMBER),),
     "substr": (Signature((SYMBOL, NUMBER, NUMBER), SYMBOL),),
@@ -393,6 +394,7 @@ def implementation(functor: str, argument: Kind | None, result: Kind) -> Callabl
 
 _NAMED: dict[tuple[str, str], Callable[..., Value]] = {
     **{(name, "any"): _math(name) for name in _MATH},
+    ("dist", "any"): lambda x, y, other_x, other_y: _defined(math.dist((x, y), (other_x, other_y))),
     ("+", "symbol"): lambda left, right: left + right,
     ("cat", "any"): _joined,
     ("strlen", "any"): len,
