@@ -87,6 +87,10 @@ test-exchange: setup postgres  ## peers that exchange their data
 test-network: setup  ## placed programs on simulated networks of nodes
 	$(BIN)/pytest {src/whence,tests}/{network,runtime}
 
+.PHONY: test-sensors
+test-sensors: setup  ## programs on fields of sensors
+	$(BIN)/pytest {src/whence,tests}/sensors
+
 .PHONY: test-spark
 test-spark: setup java  ## evaluation and streams on Spark
 	$(BIN)/pytest src/whence/{backends/spark,spark} tests/backends/spark
@@ -99,7 +103,7 @@ test-docs: setup java postgres  ## every block of the docs, every example, the c
 test-long: setup java postgres chromium  ## 20,000 random sequences against the reference; all of conformance on Spark; kills at every instant
 	WHENCE_EXAMPLES=20500 $(BIN)/pytest tests/library tests/properties
 	WHENCE_LONG=1 WHENCE_EXAMPLES=1000 $(BIN)/pytest \
-		tests/{backends/spark,engine,events,exchange,faults,network,pipeline/parts,plan,provenance,reasoning}
+		tests/{backends/spark,engine,events,exchange,faults,network,pipeline/parts,plan,provenance,reasoning,sensors}
 
 .PHONY: lint
 lint: setup  ## style, types and import order

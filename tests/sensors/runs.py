@@ -32,7 +32,8 @@ PROGRAMS = {
     "n(x) :- r1(x, y), x < y. e(l) :- p(l, y), !n(y).",
     "aggregates": ".output n, m, k n(c) :- c = count : { r1(_, _) }. m(x, t) :- r1(x, _), t = max y : { r1(x, y) }. "
     "k(x, c) :- s(x), c = count : { r2(x, _) }. ",
-    "aggregates above": ".output w t(x, z) :- r1(x, y), r2(y, z). n(x, c) :- t(x, _), c = count : { t(x, _) }. w(x) :- n(x, c), c > 1, !s(x).",
+    "aggregates above": ".output w t(x, z) :- r1(x, y), r2(y, z). n(x, c) :- t(x, _), c = count : { t(x, _) }. "
+    "w(x) :- n(x, c), c > 1, !s(x).",
 }
 RELATIONS = {"r1": 2, "r2": 2, "r3": 2, "s": 1}
 
@@ -100,14 +101,17 @@ def drawn_updates(draw: Random, program: Program, field_: Field, count: int, spr
             name, row = there.pop(draw.randrange(len(there)))
             updates.append(Update("-", name, row, time))
             continue
-        name = draw.choice(used)
-        if name == "veh":
-            row = (_whole(draw, x_range), _whole(draw, y_range), draw.choice("ef"), draw.randint(1, 2))
-        else:
-            row = tuple(draw.randint(0, 4) for _ in range(RELATIONS[name]))
+        while True:
+            name = draw.choice(used)
+            if name == "veh":
+                row = (_whole(draw, x_range), _whole(draw, y_range), draw.choice("ef"), draw.randint(1, 2))
+            else:
+                row = tuple(draw.randint(0, 4) for _ in range(RELATIONS[name]))
+            if (name, row) not in there or len(there) > 20:
+                break
         if (name, row) not in there:
             there.append((name, row))
-            updates.append(Update("+", name, row, time))
+        updates.append(Update("+", name, row, time))
     return updates
 
 
@@ -124,5 +128,24 @@ def drawn_run(seed: int, name: str | None = None) -> Run:
     jitter = draw.choice((0.0, 0.05, 0.2))
     channel = Channel(latency=0.05, jitter=jitter, fifo=draw.random() < 0.5)
     updates = drawn_updates(draw, program, field_, draw.randint(40, 60), draw.choice((0.0, 1.0, 8.0)))
-    scheme = draw.choice((Scheme.AUTO, Scheme.AUTO, Scheme.PERPENDICULAR, Scheme.PERPENDICULAR, Scheme.BROADCAST, Scheme.LOCAL, Scheme.CENTRAL))
-    return Run(program, field_, updates, channel, draw.choice((0.0, 0.3, 3.0)), seed, Choices(scheme=scheme), draw.random() < 0.3)
+    scheme = draw.choice(
+        (
+            Scheme.AUTO,
+            Scheme.AUTO,
+            Scheme.PERPENDICULAR,
+            Scheme.PERPENDICULAR,
+            Scheme.BROADCAST,
+            Scheme.LOCAL,
+            Scheme.CENTRAL,
+        )
+    )
+    return Run(
+        program,
+        field_,
+        updates,
+        channel,
+        draw.choice((0.0, 0.3, 3.0)),
+        seed,
+        Choices(scheme=scheme),
+        draw.random() < 0.3,
+    )

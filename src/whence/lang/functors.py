@@ -151,6 +151,14 @@ def _math(name: str) -> Callable[[float], float]:
     return computed
 
 
+def _dist(x: float, y: float, other_x: float, other_y: float) -> float:
+    """How far apart two places are."""
+    apart = math.dist((x, y), (other_x, other_y))
+    if not math.isfinite(apart):
+        raise Undefined("the places are not apart by a finite number")
+    return apart
+
+
 # -- conversions ------------------------------------------------------------------------------------------------------
 
 
@@ -394,7 +402,7 @@ def implementation(functor: str, argument: Kind | None, result: Kind) -> Callabl
 
 _NAMED: dict[tuple[str, str], Callable[..., Value]] = {
     **{(name, "any"): _math(name) for name in _MATH},
-    ("dist", "any"): lambda x, y, other_x, other_y: _defined(math.dist((x, y), (other_x, other_y))),
+    ("dist", "any"): _dist,
     ("+", "symbol"): lambda left, right: left + right,
     ("cat", "any"): _joined,
     ("strlen", "any"): len,

@@ -1,13 +1,25 @@
 """Which programs a field can run, and which of their relations can only grow.
 
-Derivations at the home of a tuple say whether it is there. That is right as long as no tuple can be among the reasons for itself: rows
-that only hold each other up would stay. A recursion passes if something counts up along it, a stage or the length of a list.
-Others are run too, as long as nothing is ever taken away from them.
+Derivations at the home of a tuple say whether it is there. That is right as long as no tuple can be among the reasons
+for itself: rows that only hold each other up would stay. A recursion passes if something counts up along it, a stage or
+the length of a list. Others are run too, as long as nothing is ever taken away from them.
 """
 
 from __future__ import annotations
 
-from whence.lang.program import Aggregation, Apply, Atom, Cons, Comparison, Negation, Program, Rule, Stratum, Term, Var, counter_in
+from whence.lang.program import (
+    Aggregation,
+    Apply,
+    Atom,
+    Comparison,
+    Cons,
+    Negation,
+    Program,
+    Rule,
+    Stratum,
+    Term,
+    counter_in,
+)
 from whence.lang.stages import find_stages
 from whence.lang.tree import walk
 from whence.sensors.rules import NotForSensors
@@ -39,7 +51,8 @@ _ELSEWHERE = "whence run keeps its views in one place; whence simulate --topolog
 
 
 def find_growing(program: Program) -> dict[str, str]:
-    """Relations whose tuples could hold each other up, each with the base relations below it named: nothing may be taken from those.
+    """Relations whose tuples could hold each other up, each with the base relations below it named: nothing may be
+    taken from those.
 
     Raises `NotForSensors` if a negation or an aggregate below may take away by itself.
     """
@@ -51,7 +64,9 @@ def find_growing(program: Program) -> dict[str, str]:
         reads = {part.relation for rule in rules for part in walk(rule.body) if isinstance(part, Atom)}
         own = set(stratum.relations)
         under = set().union(*(below[name] for name in reads | own))
-        strict = next((rule for rule in rules for part in walk(rule.body) if isinstance(part, Negation | Aggregation)), None)
+        strict = next(
+            (rule for rule in rules for part in walk(rule.body) if isinstance(part, Negation | Aggregation)), None
+        )
         why = next((shrinking[name] for name in reads if name in shrinking), strict.name if strict else None)
         for name in own:
             below[name] = under

@@ -1,7 +1,7 @@
 """What a radio takes: a stated model, of a mote with a radio for 250 kbit/s at 3 V and two AA batteries.
 
-A byte takes 32 us on the air: 1.67 uJ to send it (17.4 mA) and 1.80 uJ to receive it (18.8 mA); a frame has 11 bytes besides what is
-in it. Listening, 1 % of the time, takes 0.56 mW. What a node computes is not counted.
+A byte takes 32 us on the air: 1.67 uJ to send it (17.4 mA) and 1.80 uJ to receive it (18.8 mA); a frame has 11 bytes
+besides what is in it. Listening, 1 % of the time, takes 0.56 mW. What a node computes is not counted.
 """
 
 from __future__ import annotations

@@ -41,7 +41,9 @@ class Field:
     _towards: dict[Value, Mapping[Value, Value]] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
-    def grid(cls, rows: int, columns: int, *, spacing: float = 1.0, named: Callable[[int], Value] | None = None) -> Field:
+    def grid(
+        cls, rows: int, columns: int, *, spacing: float = 1.0, named: Callable[[int], Value] | None = None
+    ) -> Field:
         """Each node hears those beside, above and below it. n0 is at (0, 0), and the first row comes first."""
         links = [(link.a, link.b) for link in grid_network(rows, columns, seed=0).links]
         places = {f"n{at}": (at % columns * spacing, at // columns * spacing) for at in range(rows * columns)}
@@ -51,7 +53,7 @@ class Field:
     def random(
         cls, nodes: int, *, side: float, radius: float, seed: int, named: Callable[[int], Value] | None = None
     ) -> Field:
-        """Nodes at random places of a square that hear each other up to a radius. Raises `FieldError` if they do not all connect."""
+        """Nodes at random places of a square, which hear each other up to a radius. Raises `FieldError` if some reach nobody."""
         made = radio_field(nodes, side=side, radius=radius, seed=seed)
         found = cls._of(made.places, [(link.a, link.b) for link in made.links], _covering(made.places), None)
         return _named(found, named)
@@ -80,11 +82,13 @@ class Field:
         for a, b in links:
             heard[a].append(b)
             heard[b].append(a)
-        found = cls(dict(places), {node: tuple(each) for node, each in heard.items()}, sensing, shape)
+        stands: dict[Value, Place] = dict(places.items())
+        found = cls(stands, {node: tuple(each) for node, each in heard.items()}, sensing, shape)
         first = next(iter(places), None)
         if first is None:
             raise FieldError("a field has a node, at least")
-        apart = [node for node in places if node not in found.distances(first)]
+        reached = found.distances(first)
+        apart = [node for node in places if node not in reached]
         if apart:
             raise FieldError(
                 f"{len(apart)} of {len(places)} nodes do not reach {first}, {apart[0]} among them",
@@ -188,7 +192,9 @@ def _covering(places: Mapping[str, Place]) -> float:
     steps = 40
     width, height = (right - left) / steps, (top - bottom) / steps
     spots = [(left + a * width, bottom + b * height) for a in range(steps + 1) for b in range(steps + 1)]
-    return max(min(dist(spot, place) for place in places.values()) for spot in spots) + dist((0, 0), (width, height)) / 2
+    return (
+        max(min(dist(spot, place) for place in places.values()) for spot in spots) + dist((0, 0), (width, height)) / 2
+    )
 
 
 def _layout(found: Field) -> dict[str, Place]:

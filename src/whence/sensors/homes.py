@@ -1,12 +1,14 @@
 """What a home knows of its tuples: their derivations, and whether the tuple is there.
 
-Of what it is told about a derivation the latest counts, by the stamp of the update that made the difference: messages may overtake
-each other. A tuple comes and goes once its turn comes, if then it still has to: what has cancelled itself meanwhile is not told.
+Of what it is told about a derivation the latest counts, by the stamp of the update that made the difference: messages
+may overtake each other. A tuple comes and goes once its turn comes, if then it still has to: what has cancelled itself
+meanwhile is not told.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import inf
 
 from whence.lang.types import Tuple
 from whence.sensors.messages import Derivation, Fact, Result, Stamp
@@ -17,7 +19,7 @@ class Entry:
     derivations: dict[Derivation, tuple[Stamp, bool]] = field(default_factory=dict)
     published: Fact | None = None
     count: int = 0  # of derivations that hold
-    root: float = 0.0
+    root: float = -inf
     since: float = 0.0  # real time of the last change
     pending: set[float] = field(default_factory=set)
 

@@ -25,7 +25,7 @@ class Stamp(NamedTuple):
 
     time: float
     node: int
-    count: int
+    number: int
 
 
 Derivation = tuple[str, tuple[Stamp, ...]]  # a rule, and the tuples of its atoms

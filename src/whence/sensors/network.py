@@ -54,9 +54,9 @@ class SensorNetwork:
     """A program on the nodes of a field.
 
     `channel` is a hop. `skew` bounds how far a clock is off. `reliable` repeats what was
-    lost, which takes time: bounds are then so much longer. `stage_limit` ends recursions that count up (by default, at the number of
-    nodes). `several_passes` joins one atom at a time instead of all on one walk. `silent_expiry` forgets what left its window without
-    taking back what was derived from it.
+    lost, which takes time: bounds are then so much longer. `stage_limit` ends recursions that count up (by default, at
+    the number of nodes). `several_passes` joins one atom at a time instead of all on one walk. `silent_expiry` forgets
+    what left its window without taking back what was derived from it.
 
     >>> from whence import Update, load
     >>> program = load('''.decl seen(x:number, y:number, kind:symbol) .input seen .output pair
@@ -101,15 +101,13 @@ class SensorNetwork:
         self.stage_limit = len(field.places) if stage_limit is None else stage_limit
         self.radio = radio or Radio()
         links = {(a, b): channel for a, heard in field.neighbours.items() for b in heard}
-        wiring = Wiring(channel, links, tuple(field.places), collide)  # type: ignore[arg-type]
+        wiring = Wiring(channel, links, tuple(field.places), collide=collide, relays=False)  # type: ignore[arg-type]
         self.simulation = Simulation(wiring, seed=seed, reliable=reliable, skew=skew)
         if on_delivery is not None:
             self.simulation.watchers.append(on_delivery)
         self.make_entry = make_entry
         self.matcher = Matcher(self.sensor_program.program)
-        self.all_tests = {
-            plan.rule.name: frozenset(range(len(plan.body.tests))) for plan in self.sensor_program.plans
-        }
+        self.all_tests = {plan.rule.name: frozenset(range(len(plan.body.tests))) for plan in self.sensor_program.plans}
         self.site_plans: dict[str, list[RulePlan]] = {}
         for plan in self.sensor_program.plans:
             if plan.site is not None:
@@ -129,10 +127,10 @@ class SensorNetwork:
         self.nodes: dict[Value, SensorNode] = {}
         for node in field.places:
             made = self.nodes[node] = make_node(self, node)
-            made.port = self.simulation.add(node, made)  # type: ignore[assignment]
+            made.port = self.simulation.add(node, made)
         self._check_windows()
-        for node in self.nodes.values():
-            node.summaries.begin()
+        for made in self.nodes.values():
+            made.summaries.begin()
         self._begin()
 
     def _check_windows(self) -> None:
@@ -196,7 +194,8 @@ class SensorNetwork:
             apart = ((place[0] - x) ** 2 + (place[1] - y) ** 2) ** 0.5  # type: ignore[operator]
             if apart > self.field.sensing:
                 raise NotForSensors(
-                    f"{_shown(update)} is {apart:g} m from the nearest node, {node}, which senses {self.field.sensing:g} m far"
+                    f"{_shown(update)} is {apart:g} m from the nearest node, {node}, which senses {self.field.sensing:g} m far",
+                    "columns called x and y say where something is; give them other names if these do not",
                 )
         if update.relation == self.sensor_program.links:
             other = next((each for each in update.tuple if each != node), node)
@@ -234,7 +233,9 @@ class SensorNetwork:
 
     def note(self, node: Value, fact: Fact) -> None:
         final = self.timing.final(self.sensor_program, fact.relation, fact.row, fact.root)
-        moment = Moment(self.simulation.now, node, fact.relation, fact.row, fact.died is None, fact.root, final + self.skew)
+        moment = Moment(
+            self.simulation.now, node, fact.relation, fact.row, fact.died is None, fact.root, final + self.skew
+        )
         self.moments.append(moment)
         self._watch_battery(node)
 
@@ -295,7 +296,8 @@ class SensorNetwork:
         """What every node sent and received, in messages."""
         figures = self.simulation.figures
         return {
-            node: (figures.by_node[node].messages if node in figures.by_node else 0) + figures.received.get(node, (0, 0))[0]
+            node: (figures.by_node[node].messages if node in figures.by_node else 0)
+            + figures.received.get(node, (0, 0))[0]
             for node in self.field.places
         }
 

@@ -1,7 +1,7 @@
 """A node of a field: what it stores, what it joins, what it is the home of.
 
-Everything it does is an answer to a fact, a result or a timer. Updates are matched as if all of them had been processed one after the
-other in the order of their stamps: one sees the tuples that were born before it and had not died by then.
+Everything it does is an answer to a fact, a result or a timer. Updates are matched as if all of them had been processed
+one after the other in the order of their stamps: one sees the tuples that were born before it and had not died by then.
 """
 
 from __future__ import annotations
@@ -433,7 +433,8 @@ class SensorNode:
 
     def _is_blocked_for(self, update: Fact, partial: Partial) -> bool:
         return any(
-            self.may_match(fact, update, True) and self.network.matcher.is_blocked_by(atom, fact.row, partial.environment)
+            self.may_match(fact, update, True)
+            and self.network.matcher.is_blocked_by(atom, fact.row, partial.environment)
             for atom in self.program.plans[partial.plan].body.negated
             for fact in self.forget(atom.relation).matching(atom, partial.environment)
         )

@@ -98,11 +98,11 @@ def find_paths(field: Field) -> Paths:
         rows = [_way(field, strip) for strip in row_strips]
         columns = [_way(field, strip) for strip in column_strips]
     crossing: dict[tuple[int, int], Value] = {}
-    for at, column in enumerate(columns):
+    for at in range(len(columns)):
         for number, row in enumerate(rows):
-            column = columns[at] = _meet(field, row, column)
+            columns[at] = _meet(field, row, columns[at])
             on_row = set(row)
-            crossing[number, at] = next(node for node in column if node in on_row)
+            crossing[number, at] = next(node for node in columns[at] if node in on_row)
     return Paths(field, tuple(rows), tuple(columns), row_bands, column_bands, crossing)
 
 

@@ -61,7 +61,7 @@ class Regions:
                 case Region.ROW:
                     lead, sides = self.paths.storage(node, reach)
                     found = Spread(lead, sides)
-                case Region.COLUMN:
+                case _:
                     lead, way = self.paths.join(node)
                     found = Spread((*lead, *way[1:]))
             self._storage[key] = found
@@ -81,7 +81,7 @@ class Regions:
                     found = ((), (node, *star[:-1]))
                 case Region.COLUMN:
                     found = self.paths.join(node, reach)
-                case Region.ROW:
+                case _:
                     lead, (after, before) = self.paths.storage(node)
                     fork = lead[-1] if lead else node
                     found = (lead, (fork, *after, *reversed(after[:-1]), *((fork,) if after else ()), *before))
@@ -111,7 +111,11 @@ class Regions:
 
         def cost(node: Value) -> int:
             spread = self.storage(node, kind, reach)
-            return len(self.field.places) if spread.flood else len(spread.lead) + sum(map(len, spread.sides)) + spread.neighbours
+            return (
+                len(self.field.places)
+                if spread.flood
+                else len(spread.lead) + sum(map(len, spread.sides)) + spread.neighbours
+            )
 
         return self._mean("storage", kind, reach, cost)
 
@@ -156,4 +160,3 @@ class Regions:
             if missed is not None:
                 return node, missed
         return None
-

@@ -7,7 +7,19 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from whence.lang.order import is_ready
-from whence.lang.program import Anything, Apply, Atom, Comparison, Generator, Literal, Negation, Program, Rule, Term, Var
+from whence.lang.program import (
+    Anything,
+    Apply,
+    Atom,
+    Comparison,
+    Generator,
+    Literal,
+    Negation,
+    Program,
+    Rule,
+    Term,
+    Var,
+)
 from whence.lang.tree import walk
 from whence.lang.types import Tuple, Value
 from whence.reference.solve import Solver
@@ -27,8 +39,8 @@ class NotForSensors(Exception):
 class Body:
     """A rule: `atoms` have to hold, `negated` must not, `tests` are whatever else it asks.
 
-    Computed arguments of atoms are variables of their own, with a test that says what they are: partners may come in any order, and
-    only then everything is bound.
+    Computed arguments of atoms are variables of their own, with a test that says what they are: partners may come in
+    any order, and only then everything is bound.
     """
 
     rule: Rule
@@ -89,7 +101,9 @@ class Matcher:
                 return None
         return extended
 
-    def test(self, body: Body, environment: Environment, left: frozenset[int]) -> Iterator[tuple[Environment, frozenset[int]]]:
+    def test(
+        self, body: Body, environment: Environment, left: frozenset[int]
+    ) -> Iterator[tuple[Environment, frozenset[int]]]:
         """Every way to satisfy the tests that can be asked by now, of those that are left; with those that still are."""
         ready = next((at for at in sorted(left) if is_ready(body.tests[at], environment.keys())), None)
         if ready is None:

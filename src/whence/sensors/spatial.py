@@ -5,18 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import inf, sqrt
 
+from whence.lang.functors import NUMERIC
 from whence.lang.program import Apply, Atom, Comparison, Const, Program, Term, Var
+from whence.lang.tree import RelationDecl
 from whence.sensors.rules import Body
 
 Columns = tuple[int, int]
 
 
 def find_coordinates(program: Program) -> dict[str, Columns]:
-    """The columns of relations that say where something is: those called x and y, and what rules take over from them."""
+    """The columns that say where something is: those declared as x and y, and what rules take over from them."""
     found: dict[str, Columns] = {}
-    for name, relation in program.relations.items():
-        names = [each.name for each in relation.fields]
+    declared = {name for each in program.module.statements if isinstance(each, RelationDecl) for name in each.names}
+    for name in declared & program.relations.keys():
+        relation = program.relations[name]
+        names = [each.name for each in relation.fields if each.kind in NUMERIC]
         if "x" in names and "y" in names:
+            names = [each.name for each in relation.fields]
             found[name] = (names.index("x"), names.index("y"))
     changed = True
     while changed:
@@ -94,10 +99,10 @@ def _apart(term: Term, limit: float) -> tuple[Spot, Spot, float] | None:
 
 def _square(term: Term) -> tuple[str, str] | None:
     match term:
-        case Apply(functor="*", args=(Apply(functor="-", args=(Var(name=a), Var(name=b))) as one, other)) if one == other:
-            return a, b
-        case Apply(
-            functor="^", args=(Apply(functor="-", args=(Var(name=a), Var(name=b))), Const(value=2 | 2.0))
+        case Apply(functor="*", args=(Apply(functor="-", args=(Var(name=a), Var(name=b))) as one, other)) if (
+            one == other
         ):
+            return a, b
+        case Apply(functor="^", args=(Apply(functor="-", args=(Var(name=a), Var(name=b))), Const(value=2 | 2.0))):
             return a, b
     return None

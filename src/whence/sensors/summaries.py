@@ -1,7 +1,8 @@
 """Aggregates along a tree: every node adds what it has to what its children said, and tells its parent (TAG).
 
-A node keeps the states of groups as its children last said them, so that something that goes is taken out by adding up again. Only
-what changed is told, and a node waits for a hop before it does, so that several changes below it go up as one.
+A node keeps the states of groups as its children last said them, so that something that goes is taken out by adding up
+again. Only what changed is told, and a node waits for a hop before it does, so that several changes below it go up as
+one.
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ Group = tuple[int, State]  # how many rows ask for it, and its state
 class Summaries:
     def __init__(self, node: SensorNode) -> None:
         self.node = node
-        self.own: dict[str, dict[Tuple, list[dict[Tuple, None]]]] = {}  # by aggregate and group: rows, and rows that ask
+        self.own: dict[
+            str, dict[Tuple, list[dict[Tuple, None]]]
+        ] = {}  # by aggregate and group: rows, and rows that ask
         self.below: dict[str, dict[Value, dict[Tuple, Group]]] = {}
         self.said: dict[str, dict[Tuple, Group]] = {}
         self.changed: dict[str, dict[Tuple, None]] = {}
@@ -128,7 +131,7 @@ def state_of(op: str, values: Iterable[Value]) -> State:
             return (len(listed),)
         case "sum" | "mean":  # of floats too the sum is exact, in whatever order they come
             total = sum(Fraction(value) if isinstance(value, float) else value for value in listed)  # type: ignore[misc]
-            return (total, len(listed))  # type: ignore[return-value]
+            return (total, len(listed))
         case "min":
             return (min(listed),)  # type: ignore[type-var]
         case _:
@@ -141,7 +144,7 @@ def merged(spec: AggregateSpec, parts: Iterable[State]) -> State:
         return None
     if spec.op in ("min", "max"):
         return state_of(spec.op, (part[0] for part in known))
-    return tuple(sum(each) for each in zip(*known, strict=True))  # type: ignore[arg-type]
+    return tuple(sum(each) for each in zip(*known, strict=True))
 
 
 def finished(spec: AggregateSpec, state: State) -> Value:
@@ -150,7 +153,7 @@ def finished(spec: AggregateSpec, state: State) -> Value:
         return combine(spec.op, [], spec.kind)
     match spec.op:
         case "mean":
-            return float(state[0] / state[1])  # type: ignore[arg-type, operator]
+            return float(state[0] / state[1])  # type: ignore[operator]
         case "sum" if spec.kind != FLOAT:
             return combine("sum", [state[0]], spec.kind)
         case "sum" | "count":

@@ -30,7 +30,9 @@ class Timing:
     joining: float
     homing: float
     latencies: Mapping[str, float]  # of relations without stages
-    staged: Mapping[str, tuple[float, float]]  # of relations with stages: where stage 0 begins, and how long a turn takes
+    staged: Mapping[
+        str, tuple[float, float]
+    ]  # of relations with stages: where stage 0 begins, and how long a turn takes
 
     @property
     def patience(self) -> float:
@@ -39,7 +41,7 @@ class Timing:
 
     @property
     def forgetting(self) -> float:
-        """How long the replica of a deleted tuple is kept; a flood comes back for a hop longer than it takes to get everywhere."""
+        """How long the replica of a deleted tuple is kept; the echo of a flood comes a hop later than the flood itself."""
         return self.skew + self.patience + self.joining + self.hop
 
     def expiry(self, window: float) -> float:
@@ -60,7 +62,11 @@ class Timing:
 
 def find_timing(program: SensorProgram, hop: float, skew: float, *, several_passes: bool) -> Timing:
     storing = max(
-        (program.regions.storage_hops(kind, reach) for kinds in program.storage.values() for kind, reach in kinds.items()),
+        (
+            program.regions.storage_hops(kind, reach)
+            for kinds in program.storage.values()
+            for kind, reach in kinds.items()
+        ),
         default=0,
     )
     joining = 0
@@ -108,7 +114,9 @@ def _latencies(program: SensorProgram, timing: Timing) -> tuple[dict[str, float]
     for stratum in program.program.strata:
         own = set(stratum.relations)
         reads = {
-            name: [part.relation for plan in plans.get(name, ()) for part in walk(plan.rule.body) if isinstance(part, Atom)]
+            name: [
+                part.relation for plan in plans.get(name, ()) for part in walk(plan.rule.body) if isinstance(part, Atom)
+            ]
             for name in stratum.relations
         }
         if stratum.stages:
@@ -125,7 +133,10 @@ def _latencies(program: SensorProgram, timing: Timing) -> tuple[dict[str, float]
             else:
                 layers = (
                     layer_of(program, plan, timing)
-                    + max((found.get(part.relation, inf) for part in walk(plan.rule.body) if isinstance(part, Atom)), default=0.0)
+                    + max(
+                        (found.get(part.relation, inf) for part in walk(plan.rule.body) if isinstance(part, Atom)),
+                        default=0.0,
+                    )
                     for plan in plans.get(name, ())
                 )
                 found[name] = inf if stratum.recursive else max(layers, default=0.0)

@@ -1,8 +1,10 @@
 """A program for a field: where tuples live, where they are stored and look for partners, rule by rule.
 
-A rule is evaluated in one of two ways. At a *site*: all partners come to one node, which the rule's own values name (the node of an
-argument marked @, the node nearest to a place, a node by hash), and what happens there happens in the order of arrival. In
-*regions*: every tuple is stored in one region of the field, and looks for its partners in another; whatever can be joined has to meet.
+A rule is evaluated in one of two ways. At a *site*: all partners come to one node, which the rule's own values name
+(the node of an argument marked @, the node nearest to a place, a node by hash), and what happens there happens in the
+order of arrival. In
+*regions*: every tuple is stored in one region of the field, and looks for its partners in another; whatever can be
+joined has to meet.
 
 For each pair of occurrences of a rule, the join region of the one meets the storage region of the other wherever the two can
 satisfy the rule (`broken_pair` looks for one that does not).
@@ -11,7 +13,8 @@ satisfy the rule (`broken_pair` looks for one that does not).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from dataclasses import field as with_default
 from enum import StrEnum
 from itertools import combinations, product
 from math import inf
@@ -99,10 +102,14 @@ class SensorProgram:
     growing: Mapping[str, str]
     server: Value
     links: str | None
-    stages: Mapping[str, tuple[int, int, int]]  # of a staged relation: its column, its turn in a stage, and how many turns there are
+    stages: Mapping[
+        str, tuple[int, int, int]
+    ]  # of a staged relation: its column, its turn in a stage, and how many turns there are
     traffic: float = 0.0  # the estimate it was chosen by: messages for one tuple of each base relation
-    deliveries: Mapping[str, frozenset[Delivery]] = field(default_factory=dict)
-    storage: Mapping[str, Mapping[Region, float]] = field(default_factory=dict)  # by relation: where, and how far
+    deliveries: Mapping[str, frozenset[Delivery]] = with_default(default_factory=dict)
+    storage: Mapping[str, Mapping[Region, float]] = with_default(
+        default_factory=dict
+    )  # by relation: where, and how far
 
     def home(self, relation: str, row: Tuple) -> Value:
         home = self.homes[relation]
@@ -127,13 +134,13 @@ class SensorProgram:
 
 @dataclass(frozen=True)
 class Choices:
-    """What the user decides: a scheme for all rules or by rule, hash attributes by relation, regions by relation, rates of streams."""
+    """What the user decides: a scheme for all rules or by rule; by relation its hash attributes, its regions, its rate."""
 
     scheme: Scheme = Scheme.AUTO
-    schemes: Mapping[str, Scheme] = field(default_factory=dict)
-    homes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    regions: Mapping[str, tuple[Region, Region]] = field(default_factory=dict)
-    rates: Mapping[str, float] = field(default_factory=dict)
+    schemes: Mapping[str, Scheme] = with_default(default_factory=dict)
+    homes: Mapping[str, tuple[str, ...]] = with_default(default_factory=dict)
+    regions: Mapping[str, tuple[Region, Region]] = with_default(default_factory=dict)
+    rates: Mapping[str, float] = with_default(default_factory=dict)
     clipping: bool = True
     links: str = LINK
     server: Value = None
@@ -142,37 +149,37 @@ class Choices:
         return self.schemes.get(rule, self.scheme)
 
 
-def translate(program: Program, field_: Field, choices: Choices = Choices()) -> SensorProgram:  # noqa: B008 - immutable
+def translate(program: Program, field: Field, choices: Choices = Choices()) -> SensorProgram:  # noqa: B008 - immutable
     """What nodes run for a program. Raises `NotForSensors` for what cannot be, and for choices that would miss a pair."""
     check_program(program)
     growing = find_growing(program)
     extracted, aggregates = extract_aggregates(program, frozenset(program.relations))
-    return _Translation(extracted, field_, choices, aggregates, growing).best()
+    return _Translation(extracted, field, choices, aggregates, growing).best()
 
 
 class _Translation:
     def __init__(
         self,
         program: Program,
-        field_: Field,
+        field: Field,
         choices: Choices,
         aggregates: Mapping[str, AggregateSpec],
         growing: Mapping[str, str],
     ) -> None:
         self.program = program
-        self.field = field_
+        self.field = field
         self.choices = choices
         self.aggregates = aggregates
         self.growing = growing
         self.coordinates = find_coordinates(program)
         self.locations = {name: relation.location for name, relation in program.relations.items()}
-        self.server = field_.centre if choices.server is None else choices.server
-        if self.server not in field_.places:
+        self.server = field.centre if choices.server is None else choices.server
+        if self.server not in field.places:
             raise NotForSensors(f"there is no node {self.server} to be the server", "name one of the field")
         self.bodies = [body_of(rule) for rule in program.rules if not rule.is_fact]
-        self.regions = Regions(field_)
+        self.regions = Regions(field)
         self.links = choices.links if self._has_links(choices.links) else None
-        distances = field_.distances(field_.centre)
+        distances = field.distances(field.centre)
         self.far = 4 / 3 * sum(distances.values()) / len(distances)  # between two nodes at random, about
         self._check_choices()
 
@@ -213,7 +220,7 @@ class _Translation:
             )
             return self._finish(min(tried, key=lambda homes: self._traffic(homes)[0]))
         for name in open_:  # one after the other
-            first[name] = min(options[name], key=lambda home, name=name: self._traffic(first | {name: home})[0])
+            first = min(({**first, name: home} for home in options[name]), key=lambda homes: self._traffic(homes)[0])
         return self._finish(first)
 
     def _homes(self, name: str, *, is_derived: bool) -> list[Home]:
@@ -235,11 +242,15 @@ class _Translation:
                 for atom in body.reads:
                     if atom.relation == name:
                         keys |= {tuple(sorted(key)) for names in self._keys(body) if (key := columns_of(atom, names))}
-        return [*found, *(Home("hashed", key) for key in sorted(keys, key=lambda key: (-len(key), key)))] or [Home("hashed")]
+        return [*found, *(Home("hashed", key) for key in sorted(keys, key=lambda key: (-len(key), key)))] or [
+            Home("hashed")
+        ]
 
     def _keys(self, body: Body) -> Iterator[tuple[str, ...]]:
         """Variables that all atoms of a rule have: all of them, and fewer, which more relations may have in common."""
-        shared = [name for name in variables_of(body.reads[0]) if all(name in variables_of(atom) for atom in body.reads)]
+        shared = [
+            name for name in variables_of(body.reads[0]) if all(name in variables_of(atom) for atom in body.reads)
+        ]
         for size in range(len(shared), 0, -1):
             yield from combinations(shared, size)
 
@@ -316,9 +327,7 @@ class _Translation:
         named = tuple(each.name for each in found if isinstance(each, Var))
         return named if len(named) == 2 else None
 
-    def _at_site(
-        self, body: Body, scheme: Scheme, site: Site, homes: Mapping[str, Home]
-    ) -> tuple[float, RulePlan]:
+    def _at_site(self, body: Body, scheme: Scheme, site: Site, homes: Mapping[str, Home]) -> tuple[float, RulePlan]:
         cost = 0.0
         for atom in body.reads:
             delivery = delivery_of(atom, site, self.locations)
@@ -356,7 +365,9 @@ class _Translation:
         cost = self.far
         for atom, (storage, join), reach in zip(body.reads, regions, reaches, strict=True):
             walks = 2 if body.negated else 1
-            cost += self._rate(atom) * (self.regions.storage_cost(storage, reach) + self.regions.join_cost(join, reach, walks))
+            cost += self._rate(atom) * (
+                self.regions.storage_cost(storage, reach) + self.regions.join_cost(join, reach, walks)
+            )
         return cost, RulePlan(body, scheme, None, regions, reaches)
 
     def _is_near_home(self, name: str) -> bool:
@@ -434,7 +445,9 @@ def delivery_of(atom: Atom, site: Site, locations: Mapping[str, int | None]) -> 
             return None
         case "named":
             place = place_in(atom, locations)
-            is_there = place.name in site.names if isinstance(place, Var) else isinstance(place, Const) and not site.names
+            is_there = (
+                place.name in site.names if isinstance(place, Var) else isinstance(place, Const) and not site.names
+            )
             return None if is_there else Delivery("neighbours")
         case "server":
             return Delivery("server")
