@@ -29,7 +29,7 @@ class Frozen:
     part: Conjunctive
     values: Valuation
     head: Tuple
-    bag: Mapping[Fact, int]
+    bag: Counter[Fact]
 
 
 def freeze(part: Conjunctive, values: Valuation) -> Frozen:
