@@ -91,6 +91,10 @@ test-exchange: setup postgres  ## peers that exchange their data
 test-network: setup  ## placed programs on simulated networks of nodes
 	$(BIN)/pytest {src/whence,tests}/{network,runtime}
 
+.PHONY: test-sensors
+test-sensors: setup  ## programs on fields of sensors
+	$(BIN)/pytest {src/whence,tests}/sensors
+
 .PHONY: test-optimizer
 test-optimizer: setup  ## plans of queries, found and found again
 	$(BIN)/pytest {src/whence,tests}/optimizer
@@ -107,7 +111,7 @@ test-docs: setup java postgres mosquitto  ## every block of the docs, every exam
 test-long: setup java postgres chromium mosquitto  ## 20,000 random sequences against the reference; all of conformance on Spark; kills at every instant
 	WHENCE_EXAMPLES=20500 $(BIN)/pytest tests/library tests/properties
 	WHENCE_LONG=1 WHENCE_EXAMPLES=1000 $(BIN)/pytest \
-		tests/{backends/spark,engine,events,exchange,faults,network,optimizer,pipeline/parts,plan,provenance,reasoning}
+		tests/{backends/spark,engine,events,exchange,faults,network,optimizer,pipeline/parts,plan,provenance,reasoning,sensors}
 
 .PHONY: lint
 lint: setup  ## style, types and import order
