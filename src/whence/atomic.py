@@ -81,13 +81,13 @@ class AtomicTables:
             encoded = {name: self._backend.encode(name, rows) for name, rows in insertions.items() if rows}
         self._maintainer.settle(self._maintainer.apply_encoded({}, encoded))
 
-    def apply(self, updates: list[Update], now: float | None) -> Changes:
+    def apply(self, updates: list[Update], now: float | None, shows: Callable[[str], bool]) -> Changes:
         with self._all_or_nothing():
             with self.stats.phase("collect"):
                 removed, inserted = self._collect(updates, now)
             effective = sum(len(keys) for side in (removed, inserted) for keys in side.values())
             changes = self._maintainer.apply_encoded(removed, inserted)
-            return self._finish(changes, self.prepared.shows, max(0, len(updates) - effective))
+            return self._finish(changes, shows, max(0, len(updates) - effective))
 
     def trial(self, updates: list[Update], now: float | None) -> Changes:
         """The changes of an epoch that is taken back, windows and clock included."""

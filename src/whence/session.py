@@ -18,6 +18,7 @@ from whence.lang.revise import add_rules, drop_rule
 from whence.lang.types import Tuple
 from whence.limits import Limits
 from whence.prepared import STRATEGIES, Prepared, prepare
+from whence.query import Answer, ask
 from whence.reader import Reader, SessionStats, Work, work_of
 
 __all__ = ["STRATEGIES", "Ranking", "Session", "SessionStats", "Work", "evaluate"]
@@ -88,8 +89,10 @@ class Session(Reader):
         now: float | None = None,
         *,
         checked: bool = False,
+        of: Collection[str] | None = None,
     ) -> Changes:
-        """One epoch: all updates at once, the last one for a tuple deciding. Gives the net changes of all relations.
+        """One epoch: all updates at once, the last one for a tuple deciding. Gives the net changes of all relations, or `of`
+        some.
 
         The clock moves to the latest time of the updates, or to `now`, and what expires by then is deleted in this epoch.
         Raises ValueError for an update that does not fit. Whatever is raised, nothing is applied then. Updates that were read
@@ -100,7 +103,7 @@ class Session(Reader):
         before = stats.copy()
         with stats.phase("collect"):
             listed: list[Update] = list(updates) if checked else self._checked(updates, now)  # type: ignore[arg-type]
-        result = self._atomic.apply(listed, now)
+        result = self._atomic.apply(listed, now, self.prepared.shows if of is None else of.__contains__)
         self._count(before)
         return result
 
@@ -111,6 +114,20 @@ class Session(Reader):
         changes = self._atomic.trial(self._checked(updates, now), now)
         self.last_epoch = work_of(self._atomic.stats.since(before))
         return changes
+
+    def query(self, text: str, *, limit: int | None = None, timeout: float | None = None) -> Answer:
+        """The answer to a question that is asked once: a body of literals, or a SELECT. Nothing is kept of it.
+
+        The columns are the variables of the body. With a `limit` no more rows are looked for; `more` says if there are some.
+
+        >>> from whence import load
+        >>> session = Session(load("p(1, 2). p(2, 3). .output p"))
+        >>> session.query("p(x, y), p(y, z)").rows
+        [(1, 2, 3)]
+        >>> session.query("SELECT max(p.y) AS most FROM p").rows
+        [(3,)]
+        """
+        return ask(self, text, limit=limit, timeout=timeout)
 
     def add_rule(self, text: str) -> Changes:
         """Adds rules to the program, with facts and declarations that come with them. Gives what that changes, as an epoch.
