@@ -95,6 +95,10 @@ test-exchange: setup postgres  ## peers that exchange their data
 test-network: setup  ## placed programs on simulated networks of nodes
 	$(BIN)/pytest {src/whence,tests}/{network,runtime}
 
+.PHONY: test-sensors
+test-sensors: setup  ## programs on fields of sensors
+	$(BIN)/pytest {src/whence,tests}/sensors
+
 .PHONY: test-optimizer
 test-optimizer: setup  ## plans of queries, found and found again
 	$(BIN)/pytest {src/whence,tests}/optimizer
@@ -111,7 +115,7 @@ test-docs: setup java postgres mosquitto  ## every block of the docs, every exam
 test-long: setup java postgres chromium mosquitto  ## 20,000 random sequences against the reference; all of conformance on Spark; kills at every instant
 	WHENCE_EXAMPLES=20500 $(BIN)/pytest tests/library tests/properties
 	WHENCE_LONG=1 WHENCE_EXAMPLES=1000 $(BIN)/pytest \
-		tests/{backends/spark,engine,events,exchange,faults,network,optimizer,pipeline/parts,plan,provenance,reasoning}
+		tests/{backends/spark,engine,events,exchange,faults,network,optimizer,pipeline/parts,plan,provenance,reasoning,sensors}
 
 .PHONY: lint
 lint: setup  ## style, types and import order
@@ -132,7 +136,7 @@ $(BENCH)/.stamp: requirements-bench.lock pyproject.toml
 bench: $(BENCH)/.stamp java  ## measure against DuckDB, Nemo, clingo, Pathway and Spark; tables and plots go to bench/results
 	for suite in load_rules evaluation updates why spark_batch spark_stream; do $(BENCH)/bin/python bench/$$suite.py; done
 
-EXPERIMENTS := $(filter-out experiments/harness.py experiments/networks.py experiments/tpch.py,$(wildcard experiments/*.py))
+EXPERIMENTS := $(filter-out experiments/harness.py experiments/networks.py experiments/tpch.py experiments/exchange_workload.py,$(wildcard experiments/*.py))
 .PHONY: experiments
 experiments: $(BENCH)/.stamp  ## make the papers' figures again; tables and plots go to experiments/results
 	$(BENCH)/bin/whence warm
