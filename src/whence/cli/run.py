@@ -28,6 +28,7 @@ from whence.io import FactError
 from whence.io import updates as records
 from whence.io.changes import Position
 from whence.io.confined import refuse_files_outside
+from whence.io.frames import found_beside
 from whence.lang.load import nothing_shown
 from whence.lang.program import Program, Transfer, output_names
 from whence.lang.transfers import read_options
@@ -387,7 +388,9 @@ def _refuse_clashes(program: Path, updates: NamedSource, written: Mapping[str, P
 def with_present_inputs(program: Program, folder: Path) -> Program:
     def is_present(transfer: Transfer) -> bool:
         name = read_options(transfer, program.relations[transfer.relation], lambda *_: None).filename
-        return name is not None and (folder / name).exists()
+        if name is None:
+            return False
+        return (folder / name).exists() or (not transfer.params and found_beside(folder / name) is not None)
 
     return replace(program, transfers=tuple(each for each in program.transfers_of("input") if is_present(each)))
 
