@@ -46,6 +46,12 @@ COMMANDS = (
         PROGRAMS,
     ),
     LazyCommand(
+        "serve",
+        "whence.cli.serve:serve",
+        "Show views on a page that stays current, and answer why their rows are there.",
+        PROGRAMS,
+    ),
+    LazyCommand(
         "simulate",
         "whence.cli.simulate:simulate",
         "Run a program on the nodes of a network, and say what keeping its views right costs.",

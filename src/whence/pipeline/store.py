@@ -15,7 +15,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from whence.io.changes import Changes, Position
+from whence.io.changes import Changes, Epoch, Position
 from whence.lang.load import Functions
 from whence.lang.program import Program
 from whence.lang.types import Tuple
@@ -160,6 +160,12 @@ class WholeStore(Store):
         parts = log.chain(self._log, self.segments, after)
         entries = (entry for part in parts for entry in log.read_segment(self._log, part, self.program))
         return [entry for entry in entries if entry.epoch > after]
+
+    def oldest_base(self) -> Base:
+        return snapshots.read_base(self._snapshots, self.manifest.snapshots[0], self.program)
+
+    def since(self, after: int) -> list[Epoch]:
+        return [Epoch(each.updates, each.now, each.source) for each in self._entries(after)]
 
     def pieces(self) -> Iterator[Piece]:
         found = self.recover()
