@@ -55,13 +55,15 @@ _DRAWN = 60
 @dataclass(frozen=True)
 class Question:
     """`fact` as it is written in a program. `epoch` is the one asked about, None for the last. `chances` are probabilities
-    (`link=0.9`), for one who asks for a probability; `facts` is how many a graph may have.
+    (`link=0.9`), for one who asks for a probability; `among` are the base relations that may be responsible, all if there are
+    none; `facts` is how many a graph may have.
     """
 
     kind: Kind
     fact: str
     epoch: int | None = None
     chances: tuple[str, ...] = ()
+    among: tuple[str, ...] = ()
     facts: int = 2_000
 
 
@@ -178,8 +180,9 @@ def _value(graph: DerivationGraph, fact: Fact, name: str) -> dict[str, str | Non
         return {"series": f"{how(graph, fact, 'series')} + …"}
 
 
-def _responsibility(session: Session, fact: Fact, _: Question, seconds: float) -> JsonObject:
-    return contributions_to_json(fact, contributions(session, *fact, seconds=seconds / 3))
+def _responsibility(session: Session, fact: Fact, question: Question, seconds: float) -> JsonObject:
+    found = contributions(session, *fact, among=question.among or None, seconds=seconds / 3)
+    return contributions_to_json(fact, found)
 
 
 def _probability(session: Session, fact: Fact, question: Question, seconds: float) -> JsonObject:

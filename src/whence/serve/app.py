@@ -265,11 +265,14 @@ def _happenings(served: Served) -> APIRouter:
     @router.get("/events", response_class=StreamingResponse)
     async def events(
         views: Annotated[str, Query(description="Views whose changed rows are wanted, with commas between them.")] = "",
+        since: Annotated[
+            str, Query(description="The identity of the last event that is known, as INSTANCE-EPOCH.")
+        ] = "",
         last_event_id: Annotated[str, Header()] = "",
     ) -> StreamingResponse:
         """Server-sent events: `epochs` as they happen, and `reset` for a viewer who was away too long."""
         names = tuple(name for name in views.split(",") if name in live.relations)
-        return StreamingResponse(served.events.stream(names, last_event_id), media_type="text/event-stream")
+        return StreamingResponse(served.events.stream(names, last_event_id or since), media_type="text/event-stream")
 
     return router
 
@@ -284,13 +287,14 @@ def _questions(served: Served) -> APIRouter:
         fact: Annotated[str, Query(description='As it is written in a program: link("a", "b").', max_length=100_000)],
         epoch: Epoch = None,
         chance: Annotated[list[str] | None, Query(description="Probabilities: link=0.9, or link=@column.")] = None,
+        among: Annotated[list[str] | None, Query(description="Base relations that may be responsible.")] = None,
         facts: Annotated[int, Query(description="Of a graph, at most.", ge=1, le=20_000)] = 2_000,
     ) -> Response:
         """Why a fact holds, its whole graph, how it comes about, who is responsible, how likely it is, what would change if it
         went or came, or why it does not hold.
         """
         try:
-            found = served.answers.ask(Question(kind, fact, epoch, tuple(chance or ()), facts))
+            found = served.answers.ask(Question(kind, fact, epoch, tuple(chance or ()), tuple(among or ()), facts))
         except CannotAnswer as error:
             raise HTTPException(422, str(error)) from None
         return Response(found, media_type="application/json")

@@ -62,7 +62,7 @@ def parse_filter(conditions: Sequence[str], search: str, fields: Sequence[Field]
     return Filter(tuple(found), search.strip())
 
 
-class Tests:
+class Sieve:
     """A filter made to fit a relation. Raises ValueError if a value does not fit its column."""
 
     def __init__(self, wanted: Filter, fields: Sequence[Field], types: Types) -> None:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from whence.lang.types import Field, Tuple, Types
 from whence.serve.columns import Column, Key, key_of, sorted_rows
-from whence.serve.filters import Filter, Tests
+from whence.serve.filters import Filter, Sieve
 from whence.serve.history import Difference
 
 _KEPT = 6  # orders and filtered orders, of each image
@@ -71,7 +71,7 @@ class Image:
 
     def page(self, wanted: Wanted, difference: Difference) -> Page:
         """Raises ValueError if the filter does not fit the columns."""
-        tests = Tests(wanted.filter, self.fields, self.types)
+        tests = Sieve(wanted.filter, self.fields, self.types)
         key = self._row_key(wanted.sort)
         order = self._order(wanted.sort, wanted.filter, tests)
         gone = sorted(key(row) for row in difference.gone if tests(row))
@@ -115,7 +115,7 @@ class Image:
         keys = [(each, self._keys[each]) for each in at]
         return lambda row: tuple([key(row[each]) for each, key in keys])
 
-    def _order(self, sort: int, wanted: Filter, tests: Tests) -> NDArray[np.int64]:
+    def _order(self, sort: int, wanted: Filter, tests: Sieve) -> NDArray[np.int64]:
         found = self._kept(sort, wanted)
         if found is not None:
             return found
@@ -137,7 +137,7 @@ class Image:
                 self._orders.move_to_end((sort, wanted))
             return found
 
-    def _mask(self, tests: Tests) -> NDArray[np.bool_]:
+    def _mask(self, tests: Sieve) -> NDArray[np.bool_]:
         mask = np.ones(self.size, dtype=np.bool_)
         for at, test in tests.conditions:
             mask &= self.columns[at].where(test)

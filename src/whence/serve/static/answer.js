@@ -19,7 +19,7 @@ let asking = null;
 let shown = "";
 
 export function closePanel() {
-  change({ ask: undefined, fact: undefined, chance: undefined });
+  change({ ask: undefined, fact: undefined, chance: undefined, among: undefined });
 }
 
 export async function showPanel(place, about) {
@@ -30,7 +30,7 @@ export async function showPanel(place, about) {
     document.body.classList.remove("asking");
     return;
   }
-  const key = JSON.stringify([place.ask, place.fact, place.epoch, place.chance, about.instance]);
+  const key = JSON.stringify([place.ask, place.fact, place.epoch, place.chance, place.among, about.instance]);
   if (key === shown) return;
   shown = key;
   panel.hidden = false;
@@ -46,7 +46,8 @@ export async function showPanel(place, about) {
   }
   fill(body, el("p", { class: "busy" }, "Looking…"));
   try {
-    const parameters = { fact: place.fact, epoch: place.epoch, chance: place.chance ? place.chance.split(";") : undefined };
+    const listed = (text) => (text ? text.split(";").map((each) => each.trim()) : undefined);
+    const parameters = { fact: place.fact, epoch: place.epoch, chance: listed(place.chance), among: listed(place.among) };
     const found = await get(`questions/${place.ask}`, parameters, asking.signal);
     fill(body, ...RENDER[place.ask](found, about, place));
     const isPast = place.epoch !== undefined;
@@ -54,7 +55,7 @@ export async function showPanel(place, about) {
     body.append(el("p", { class: "note" }, `As of epoch ${count(found.epoch)}. `, isPast ? null : again));
   } catch (error) {
     if (error.name === "AbortError") return;
-    fill(body, el("p", { class: "problem" }, error.message));
+    fill(body, place.ask === "responsibility" ? amongForm(about, place) : null, el("p", { class: "problem" }, error.message));
     if (/does not hold; /.test(error.message)) {
       body.append(el("p", {}, el("a", { href: linkTo({ ask: "whynot" }) }, "Why not?")));
     } else if (/ holds; /.test(error.message)) {
@@ -76,7 +77,7 @@ function header(place) {
     "aria-label": "The fact asked about",
   });
   const form = el("form", {
-    class: "fact",
+    class: "facts",
     onsubmit: (event) => {
       event.preventDefault();
       change({ fact: input.value });
@@ -121,9 +122,19 @@ const RENDER = {
     const list = el("details", {}, el("summary", {}, "All derivations"), el("ul", { class: "derivations" }, found.graph.derivations.slice(0, 500).map((each) =>
       el("li", {}, factLink(facts[each.head]), ` by ${each.rule}: `, each.body.map((at, index) => [index ? ", " : "", factLink(facts[at])])),
     )));
+    const picture = el("div", { class: "picture", tabindex: "0", role: "region", "aria-label": "The picture, which scrolls" }, svg);
+    const size = el("button", { type: "button", class: "quiet", onclick: () => fit(!picture.classList.contains("fit")) });
+    const fit = (is) => {
+      picture.classList.toggle("fit", is);
+      size.textContent = is ? "Full size" : "Fit the width";
+      const root = svg.querySelector("[data-node] rect")?.getBoundingClientRect();
+      if (root) picture.scrollLeft += root.left + root.width / 2 - picture.getBoundingClientRect().left - picture.clientWidth / 2;
+    };
+    requestAnimationFrame(() => fit(Number(svg.getAttribute("width")) < 1.7 * picture.clientWidth));
     return [
       el("p", { class: "note" }, summary, found.drawn < found.of ? `; the ${found.drawn} nearest are drawn` : "", found.graph.cut ? `; cut off at ${found.graph.cut.reason}` : ""),
-      el("div", { class: "picture", tabindex: "0" }, svg),
+      size,
+      picture,
       list,
       rules(found.graph.rules),
     ];
@@ -143,10 +154,11 @@ const RENDER = {
     ]))];
   },
 
-  responsibility(found) {
-    if (!found.contributions.length) return [el("p", { class: "empty" }, "No base fact decides about it.")];
+  responsibility(found, about, place) {
+    if (!found.contributions.length) return [amongForm(about, place), el("p", { class: "empty" }, "No base fact decides about it.")];
     const most = Math.max(...found.contributions.map((each) => each.shapley), 1e-9);
     return [
+      amongForm(about, place),
       el("table", { class: "shares" },
         el("thead", {}, el("tr", {}, el("th", {}, "base fact"), el("th", {}, "share"), el("th", {}, "responsibility"))),
         el("tbody", {}, found.contributions.slice(0, 200).map((each) => {
@@ -163,7 +175,7 @@ const RENDER = {
   probability(found, about, place) {
     const given = place.chance || "";
     const input = el("input", { value: given, placeholder: "link=0.9; cable=@reliability", "aria-label": "Probabilities of base facts", spellcheck: "false" });
-    const form = el("form", { class: "fact", onsubmit: (event) => (event.preventDefault(), change({ chance: input.value })) }, input, el("button", {}, "Work out"));
+    const form = el("form", { class: "facts", onsubmit: (event) => (event.preventDefault(), change({ chance: input.value })) }, input, el("button", {}, "Work out"));
     const value = found.exact ? percent(found.low) : `between ${percent(found.low)} and ${percent(found.high)}`;
     return [
       form,
@@ -207,6 +219,16 @@ const RENDER = {
     return parts;
   },
 };
+
+// Which base relations count; the others are taken for granted.
+function amongForm(about, place) {
+  const chosen = place.among ? place.among.split(";") : null;
+  const boxes = about.views.filter((view) => view.base).map((view) => el("input", { type: "checkbox", name: view.name, checked: !chosen || chosen.includes(view.name) }));
+  return el("form", { class: "among", onchange: () => {
+    const wanted = boxes.filter((each) => each.checked).map((each) => each.name);
+    change({ among: wanted.length === boxes.length ? undefined : wanted.join(";") });
+  } }, "among ", boxes.map((each) => el("label", {}, each, each.name)));
+}
 
 const percent = (value) => `${(value * 100).toPrecision(value > 0.9999 && value < 1 ? 8 : 4).replace(/\.?0+$/, "")} %`;
 

@@ -35,13 +35,12 @@ export async function post(path, body) {
   return answer(await fetch(`api/${path}`, { method: "POST", headers, body: JSON.stringify(body) }));
 }
 
-// Stays connected. `told` gets epochs, `state` whether the server is there, `anew` is called when it is another one than before,
-// or when it does not know any more what was missed.
+// Stays connected. `since` is what the page knows already. `told` gets epochs, `state` whether the server is there; `anew` is
+// called when it is another one than before, or does not know any more what was missed.
 export class Stream {
-  constructor({ told, state, anew }) {
-    Object.assign(this, { told, state, anew });
+  constructor({ told, state, anew, since }) {
+    Object.assign(this, { told, state, anew, since });
     this.views = null;
-    this.instance = null;
     this.source = null;
   }
 
@@ -49,25 +48,20 @@ export class Stream {
     const wanted = [...new Set(views)].sort().join(",");
     if (wanted === this.views) return;
     this.views = wanted;
-    this.open();
+    if (this.source) this.open();
   }
 
   open() {
     this.source?.close();
-    const source = new EventSource(`api/events?views=${encodeURIComponent(this.views)}`);
+    const source = new EventSource(`api/events?views=${encodeURIComponent(this.views)}&since=${this.since()}`);
     this.source = source;
     source.addEventListener("hello", (event) => {
-      const { instance } = JSON.parse(event.data);
       this.state("live");
-      if (this.instance !== null && this.instance !== instance) this.anew();
-      else if (this.lost) this.anew();
-      this.instance = instance;
-      this.lost = false;
+      if (!JSON.parse(event.data).resumed) this.anew();
     });
     source.addEventListener("epochs", (event) => this.told(JSON.parse(event.data)));
     source.addEventListener("reset", () => this.anew());
     source.addEventListener("error", () => {
-      this.lost = true;
       if (source !== this.source) return;
       this.state("away");
       // A browser tries again by itself, unless it was answered and refused.

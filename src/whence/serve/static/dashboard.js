@@ -2,7 +2,7 @@
 
 import { get, post } from "./api.js";
 import { count, counted, el, fill, toast } from "./dom.js";
-import { Drawing } from "./graph.js";
+import { Drawing, isOnGlobe, onSheet } from "./graph.js";
 import { change, linkTo, read } from "./route.js";
 import { sparkline, timeline } from "./spark.js";
 
@@ -49,7 +49,7 @@ class Widget {
     this.views = [declared.view, ...Object.values(declared).map((each) => each?.view).filter(Boolean)];
     this.body = el("div", { class: "body" });
     const title = declared.title ?? declared.view;
-    this.element = el("article", { class: `widget ${declared.kind}`, "data-kind": declared.kind, "data-view": declared.view },
+    this.element = el("article", { class: `widget kind-${declared.kind}`, "data-kind": declared.kind, "data-view": declared.view },
       el("h2", {}, el("a", { href: linkTo({ page: "view", name: declared.view, as: undefined }) }, title)), this.body);
     this.element.style.gridColumn = `span ${declared.width || { graph: 2, plan: 2, timeline: 2 }[declared.kind] || 1}`;
     if (declared.height) this.body.style.height = `${declared.height}px`;
@@ -166,16 +166,18 @@ class Widget {
     const [edges, labels, groups, marked, places] = await Promise.all([
       this.edges({ view, from, to }), this.values(label), this.values(colour), this.edges(path, true), place ? this.rows(place.view) : null,
     ]);
+    const isGlobe = place && isOnGlobe(place.x);
     const nodes = new Map();
     for (const each of [...edges, ...marked]) for (const id of [each.from, each.to]) nodes.set(id, { id, label: labels.get(id), group: groups.get(id) });
     if (place) {
       const [key, x, y] = ["key", "x", "y"].map((name) => this.at(place.view, place[name]));
       for (const row of places.rows) {
         const node = nodes.get(String(row.cells[key]));
-        if (node) Object.assign(node, { x: row.cells[x], y: row.cells[y] });
+        const [left, top] = isGlobe ? onSheet(row.cells[x], row.cells[y]) : [row.cells[x], row.cells[y]];
+        if (node) Object.assign(node, { x: left, y: top });
       }
     }
-    this.canvas().set({ nodes: [...nodes.values()], edges: [...edges, ...marked], colours, legend: colour ? `${colour.value}: ` : "" });
+    this.canvas().set({ nodes: [...nodes.values()], edges: [...edges, ...marked], colours, flip: isGlobe, legend: colour ? `${colour.value}: ` : "" });
   }
 
   async load_plan() {

@@ -353,12 +353,18 @@ export class Drawing {
     context.lineJoin = "round";
     context.strokeStyle = colour("--ground");
     context.fillStyle = colour("--text");
+    const taken = [];
     const label = (node) => {
       const text = String(node.label ?? node.id);
       const short = text.length > 26 ? `${text.slice(0, 25)}…` : text;
+      const half = short.length * 3.4;
+      const [left, top] = [px(node) - half, py(node) - radius - 16];
+      if (node !== this.hovered && taken.some((each) => left < each[0] + each[2] && left + 2 * half > each[0] && Math.abs(top - each[1]) < 13)) return;
+      taken.push([left, top, 2 * half]);
       context.strokeText(short, px(node), py(node) - radius - 5);
       context.fillText(short, px(node), py(node) - radius - 5);
     };
+    if (this.hovered) label(this.hovered);
     if (isShown) seen.slice(0, 400).forEach(label);
     else this.nodes.filter((node) => node.mark || node === this.hovered).forEach(label);
     if (this.hovered) {
@@ -422,3 +428,4 @@ export const onSheet = (longitude, latitude) => [
   longitude,
   (Math.log(Math.tan(Math.PI / 4 + (Math.max(-85, Math.min(85, latitude)) * Math.PI) / 360)) * 180) / Math.PI,
 ];
+export const isOnGlobe = (column) => /^(lon|lng)/i.test(column);

@@ -14,7 +14,7 @@ let about = null;
 let page = null;
 let pageKey = "";
 const recent = []; // times of epochs, of the last seconds
-const stream = new Stream({ told, state: showState, anew: begin });
+const stream = new Stream({ told, state: showState, anew: begin, since: () => `${about.instance}-${about.epoch}` });
 
 async function begin() {
   try {
@@ -36,6 +36,7 @@ async function begin() {
   buildTime();
   pageKey = "";
   route();
+  stream.open();
 }
 
 // -- what happens
@@ -94,7 +95,7 @@ function buildTop() {
     el("button", { type: "button", class: "ask", title: "Ask why not", onclick: () => change({ ask: "whynot", fact: "" }) }, "Ask…"),
     theme,
     el("button", { type: "button", class: "quiet", title: "Keys (?)", "aria-label": "Keys", onclick: help }, "?"));
-  showState(stream.source ? "live" : "away");
+  showState(state);
   drawTop();
 }
 
@@ -237,9 +238,9 @@ function route() {
     pageKey = key;
     fill(main, page.element);
     page.onReady = () => stream.watch(page.watched || []);
-    stream.watch(page.watched || []);
   }
   page.show?.(place);
+  stream.watch(page.watched || []);
   showPanel(place, about);
   markNav(place);
   // Views keep the moment that is looked at.

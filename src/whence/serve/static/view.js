@@ -214,9 +214,9 @@ export class ViewPage {
     const last = Math.floor(Math.max(0, found.total - 1) / PAGE) * PAGE;
     const step = (to, text, title) => el("a", { class: "step", href: linkTo({ offset: to || undefined }), "aria-disabled": String(to < 0 || to > last || to === offset), title }, text);
     const pager = el("div", { class: "pager" },
-      step(0, "⏮", "First"), step(offset - PAGE, "◀", "Before (PageUp)"),
+      step(0, "«", "First"), step(offset - PAGE, "‹", "Before (PageUp)"),
       el("span", {}, found.total ? `${count(offset + 1)}–${count(Math.min(offset + PAGE, found.total))} of ${count(found.total)}` : "no rows"),
-      step(offset + PAGE, "▶", "Next (PageDown)"), step(last, "⏭", "Last"),
+      step(offset + PAGE, "›", "Next (PageDown)"), step(last, "»", "Last"),
     );
     const scrolled = this.body.querySelector(".scroll")?.scrollTop || 0;
     fill(this.body, el("div", { class: "scroll" }, table, found.total ? null : el("p", { class: "empty" }, "No rows.")), pager);
