@@ -244,15 +244,22 @@ def test_graphs_are_drawn_and_coloured(served: ServedSession, viewer: Viewer) ->
     # The middle of the plan's upper edge is on the link from a to b.
     box = canvas.bounding_box()
     assert box is not None
-    side = box["height"] - 2 * 44
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 44)
     expect(page.locator(".drawing .hover")).to_have_text('link("a", "b")')
     page.mouse.click(box["x"] + box["width"] / 2, box["y"] + 44)
     expect(page.locator("#panel .counts")).to_contain_text("reach")
-    page.keyboard.press("Escape")
-    expect(page.locator("#panel")).to_be_hidden()
-    page.mouse.click(box["x"] + box["width"] / 2 - side / 2, box["y"] + 44)
+
+
+def test_a_node_leads_to_its_rows(served: ServedSession, viewer: Viewer) -> None:
+    page = viewer.open(served, "#/view/link?as=graph")
+    canvas = page.locator("#main canvas")
+    expect(canvas).to_have_attribute("data-nodes", "4")
+    box = canvas.bounding_box()
+    assert box is not None
+    # The corner of the square of spots that is at 0, 0.
+    page.mouse.click(box["x"] + box["width"] / 2 - (box["height"] - 88) / 2, box["y"] + 44)
     expect(page.locator(".chip")).to_have_text("x=a ×")
+    expect(page.locator("#main tbody tr")).to_have_count(1)
 
 
 def test_thousands_of_nodes_stay_fluid(viewer: Viewer) -> None:

@@ -48,7 +48,7 @@ COMMANDS = (
     LazyCommand(
         "serve",
         "whence.cli.serve:serve",
-        "Show views on a page that stays current, and answer why their rows are there.",
+        "Show the views of a program on a page that stays current, and answer why its rows are there.",
         PROGRAMS,
     ),
     LazyCommand(
