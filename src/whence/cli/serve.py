@@ -27,7 +27,7 @@ from whence.pipeline.keeper import ResidentKeeper
 from whence.pipeline.options import RETAIN, SNAPSHOT_EVERY, RunOptions
 from whence.pipeline.records import Bury
 from whence.pipeline.report import EpochReport
-from whence.pipeline.sources.named import NamedSource
+from whence.pipeline.sources.named import NamedSource, NamedSources
 
 with extra("serve"):
     from whence.serve.app import Served
@@ -51,10 +51,10 @@ def serve(
     ],
     *,
     updates: Annotated[
-        NamedSource | None,
+        list[NamedSource] | None,
         typer.Option(
             metavar="FILE|DIR|URL|-",
-            help="Updates, as for whence run; what is added to a file or folder is waited for.",
+            help="Updates, as for whence run; what is added to a file or folder is waited for. May be repeated.",
             parser=source_argument,
         ),
     ] = None,
@@ -140,7 +140,9 @@ def serve(
             opened = _Opened(follower.live, lambda: follower.follow(interrupt.is_set), dashboard)
         else:
             loaded = load_program(program, functions)
-            asked = _Asked(loaded, updates, state, facts, epoch_size, dead_letters, snapshot_every, retain)
+            asked = _Asked(
+                loaded, _source(updates or []), state, facts, epoch_size, dead_letters, snapshot_every, retain
+            )
             opened = stack.enter_context(asked.opened(program, dashboard or beside(program), interrupt))
             if writable:
                 opened.live.write = opened.write
@@ -148,6 +150,11 @@ def serve(
             opened.work()
             while not interrupt.is_set():
                 time.sleep(_NAP)
+
+
+def _source(updates: list[NamedSource]) -> NamedSource | NamedSources | None:
+    named = tuple(dict.fromkeys(updates))
+    return NamedSources(named) if len(named) > 1 else named[0] if named else None
 
 
 class _Opened:
@@ -182,7 +189,7 @@ class _Asked:
     """A program to be run here."""
 
     program: Program
-    updates: NamedSource | None
+    updates: NamedSource | NamedSources | None
     state: Path | None
     facts: Path | None
     epoch_size: int | None
@@ -223,7 +230,7 @@ class _Asked:
     def _take(self, keeper: ResidentKeeper, live: LiveViews, stopped: Callable[[], bool]) -> None:
         if self.updates is None:
             return
-        follow = not self.updates.comes_once
+        follow = isinstance(self.updates, NamedSources) or not self.updates.comes_once
         source = self.updates.opened(
             self.program, self._burying(live, keeper), size=self.epoch_size, follow=follow, stopped=stopped
         )
@@ -246,7 +253,7 @@ class _Asked:
         return bury
 
 
-def _behind(updates: NamedSource | None, place: Position) -> dict[str, int]:
+def _behind(updates: NamedSource | NamedSources | None, place: Position) -> dict[str, int]:
     """How much of a file has not been read."""
     if updates is None or updates.path is None or not updates.path.is_file():
         return {}

@@ -25,11 +25,11 @@ class Follower:
     def __init__(self, folder: Path, functions: Functions | None = None) -> None:
         self.store = read_state(folder, functions)
         program = self.store.program
-        base = self.store.oldest_base()
+        oldest, base = self.store.oldest_base()
         session = Session(
             program.plain if isinstance(program, RecordedProgram) else program, facts=base.rows, windows=base.windows
         )
-        self.live = LiveViews(session, epoch=self.store.oldest_epoch, name=self.store.manifest.name)
+        self.live = LiveViews(session, epoch=oldest, name=self.store.manifest.name)
         self.live.lag = lambda: {"epochs": self._behind}
         self._behind = 0
         self._log = folder / "log"

@@ -246,8 +246,8 @@ class PartedStore(Store):
         parts = self.holders(relation, self.partitioning)
         return {row for part in parts for row in self.view_of(part, relation, epoch, given)}
 
-    def oldest_base(self) -> Base:
-        start = self.manifest.snapshots[0]
+    def oldest_base(self) -> tuple[int, Base]:
+        start = self._oldest_of_program()
         base = Base(self.program)
         base.windows.advance(start.clock)
         for part in range(self.parts):
@@ -255,7 +255,7 @@ class PartedStore(Store):
             for name, rows in own.rows.items():
                 times = own.windows.times(name) if name in own.windows.kept else dict.fromkeys(rows, 0.0)
                 base.restore(name, times.items())
-        return base
+        return start.epoch, base
 
     def since(self, after: int) -> list[Epoch]:
         """What all parts are given is given once."""
