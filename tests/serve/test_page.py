@@ -50,7 +50,7 @@ class Viewer:
 
     def close(self) -> None:
         self.context.close()
-        assert not self.problems
+        assert self.problems == []
 
 
 @pytest.fixture

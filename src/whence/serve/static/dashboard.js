@@ -23,7 +23,14 @@ export class DashboardPage {
     }
     if (this.isBuilt) return;
     this.isBuilt = true;
-    const found = await get("dashboard");
+    let found = null;
+    try {
+      found = await get("dashboard");
+    } catch (error) {
+      this.isBuilt = false;
+      fill(this.element, el("p", { class: "problem" }, error.message));
+      return;
+    }
     this.widgets = found.widgets.map((declared) => new Widget(declared, this.about));
     this.watched = [...new Set(this.widgets.flatMap((each) => each.views))];
     fill(this.element, found.title ? el("h1", {}, found.title) : null, el("div", { class: "widgets" }, this.widgets.map((each) => each.element)));

@@ -17,8 +17,11 @@ const recent = []; // times of epochs, of the last seconds
 const stream = new Stream({ told, state: showState, anew: begin, since: () => `${about.instance}-${about.epoch}` });
 
 async function begin() {
+  let found = null;
+  let past = null;
   try {
-    about = await get("about");
+    found = await get("about");
+    past = await get("epochs", { last: POINTS });
   } catch (error) {
     const isRefused = error.status === 401;
     fill(main, el("p", { class: "problem" }, isRefused ? `The server asks for a token: ${error.message}.` : `${error.message}. Trying again…`));
@@ -26,10 +29,10 @@ async function begin() {
     setTimeout(begin, isRefused ? 5000 : 1500);
     return;
   }
-  about.byName = new Map(about.views.map((view) => [view.name, view]));
-  const past = await get("epochs", { last: POINTS });
-  for (const view of about.views) view.points = past.sizes[view.name] || [];
-  about.epochs = past.epochs;
+  found.byName = new Map(found.views.map((view) => [view.name, view]));
+  for (const view of found.views) view.points = past.sizes[view.name] || [];
+  found.epochs = past.epochs;
+  about = found;
   document.title = `${about.name} · Whence`;
   buildTop();
   buildNav();
@@ -257,6 +260,16 @@ function makePage(place) {
   return { element: el("p", { class: "problem" }, `There is no view ${place.name}.`) };
 }
 
+// What was asked for, or null when it is said why it did not come.
+async function orSay(body, asked) {
+  try {
+    return await asked;
+  } catch (error) {
+    fill(body, el("p", { class: "problem" }, error.message));
+    return null;
+  }
+}
+
 class EpochsPage {
   constructor() {
     this.element = el("section", { class: "view" }, el("h1", {}, "Epochs and health"), (this.body = el("div", { class: "scroll" })));
@@ -265,7 +278,10 @@ class EpochsPage {
   async show() {
     if (this.isLoading) return;
     this.isLoading = true;
-    const [status, past] = await Promise.all([get("status"), get("epochs", { last: 200 })]);
+    const found = await orSay(this.body, Promise.all([get("status"), get("epochs", { last: 200 })]));
+    this.isLoading = false;
+    if (!found) return;
+    const [status, past] = found;
     const listed = past.epochs;
     const drawn = { epochs: listed.map((each) => each.epoch), at: listed.map((each) => each.at) };
     const table = (head, rows) => el("table", { class: "rows" }, el("thead", {}, el("tr", {}, head.map((each) => el("th", {}, each)))), el("tbody", {}, rows.map((row) => el("tr", {}, row.map((each, at) => el("td", { class: at ? "number" : null }, each))))));
@@ -275,7 +291,6 @@ class EpochsPage {
       el("h2", {}, "Memory by relation"), table(["relation", "rows", "memory"], Object.entries(status.bytes).filter(([name]) => about.byName.has(name)).sort((one, other) => other[1] - one[1]).map(([name, size]) => [name, count(status.sizes[name] ?? 0), bytes(size)])),
       el("p", { class: "note" }, `${bytes(status.memory)} in all, ${bytes(status.value_bytes)} of it for distinct values; ${counted(status.viewers, "viewer")}.`),
       el("h2", {}, "Last epochs"), table(["epoch", "at", "updates", "in", "out", "took"], [...listed].reverse().slice(0, 50).map((each) => [count(each.epoch), clock(each.at), count(each.updates), count(each.inserted), count(each.deleted), duration(each.seconds)])));
-    this.isLoading = false;
   }
 
   told() {
@@ -296,7 +311,8 @@ class LettersPage {
   }
 
   async show() {
-    const found = await get("dead-letters");
+    const found = await orSay(this.body, get("dead-letters"));
+    if (!found) return;
     this.count = found.count;
     fill(this.body, el("p", { class: "note" }, `${counted(found.count, "record")} could not be applied${found.count > found.letters.length ? `; the last ${found.letters.length} are shown` : ""}.`),
       el("table", { class: "rows" }, el("thead", {}, el("tr", {}, ["where", "reason", "record"].map((each) => el("th", {}, each)))),
