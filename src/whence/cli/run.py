@@ -155,7 +155,7 @@ def run(
     silent = quiet or as_json
     # Nothing moves on the terminal while changes are printed to it.
     still = silent or (changes == STDOUT and sys.stdout.isatty())
-    with reported_errors(), shown_warnings(quiet=silent), _quiet_end(), _interrupts() as interrupt:
+    with reported_errors(), shown_warnings(quiet=silent), _quiet_end(), interrupts() as interrupt:
         loaded = load_program(program, functions, confined=confined)
         if confined:
             refuse_files_outside(loaded, facts, None)
@@ -171,7 +171,7 @@ def run(
         bring_over(state, loaded, upgrade=upgrade, dry_run=dry_run, defaults=default or [], quiet=silent)
         with (
             Progress(err, "reading", quiet=still) as progress,
-            _opened(state, loaded) as store,
+            opened_state(state, loaded) as store,
             _sink(changes, loaded, durable=state is not None) as sink,
         ):
             is_resumed = store is not None and not store.is_new
@@ -313,7 +313,7 @@ class _Stream(JsonLines):
 
 
 @contextmanager
-def _opened(state: Path | None, program: Program) -> Iterator[Store | None]:
+def opened_state(state: Path | None, program: Program) -> Iterator[Store | None]:
     store = None if state is None else open_state(state, program)
     try:
         yield store
@@ -323,7 +323,7 @@ def _opened(state: Path | None, program: Program) -> Iterator[Store | None]:
 
 
 @contextmanager
-def _interrupts() -> Iterator[Event]:
+def interrupts() -> Iterator[Event]:
     """Set by the first SIGINT or SIGTERM; the second does what it does elsewhere."""
     asked = Event()
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
