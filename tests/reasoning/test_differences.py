@@ -17,7 +17,7 @@ from whence.reasoning.costs import Estimates, cost_of_sum, observe
 from whence.reasoning.forms import added, form_of, merged, negated, same, sum_of
 from whence.reasoning.maintenance import AFTER, CHANGE, maintenance
 from whence.reasoning.queries import Conjunctive, holds
-from whence.reasoning.reformulate import View, normal_form, reformulate, steps, unfolded
+from whence.reasoning.rewriting import View, normal_form, reformulate, steps, unfolded
 from whence.reasoning.show import rule_of, rules_of
 from whence.reasoning.signed import load_signed
 from whence.reasoning.transfer import to_bags, to_sets

@@ -13,7 +13,7 @@ from whence.lang.program import Var
 from whence.reasoning.costs import Cardinalities
 from whence.reasoning.forms import added, sum_of
 from whence.reasoning.queries import Conjunctive
-from whence.reasoning.reformulate import Reformulation, View, reformulate, unfolded
+from whence.reasoning.rewriting import Reformulation, View, reformulate, unfolded
 
 CHANGE, AFTER = ".change", ".after"
 
