@@ -20,9 +20,9 @@ def rules_of(each: Sum, relation: str) -> Iterator[str]:
 
 def rule_of(part: Conjunctive, relation: str) -> str:
     part = _readable(part)
-    body = [_atom(name, args) for name, args in part.atoms]
+    body = [atom_of(name, args) for name, args in part.atoms]
     body += [f"{_term(left)} {op} {_term(right)}" for op, left, right in part.comparisons]
-    head = _atom(relation, part.head)
+    head = atom_of(relation, part.head)
     return f"{head} :- {', '.join(body)}." if body else f"{head}."
 
 
@@ -40,7 +40,7 @@ def _readable(part: Conjunctive) -> Conjunctive:
     )
 
 
-def _atom(name: str, args: tuple[Simple, ...]) -> str:
+def atom_of(name: str, args: tuple[Simple, ...]) -> str:
     return f"{name}({', '.join(map(_term, args))})"
 
 
