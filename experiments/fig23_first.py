@@ -81,7 +81,8 @@ EXPERIMENT = Experiment(
     name="fig23_first",
     title="First optimization of TPC-H queries",
     question=(
-        "Statistics of scale 1; from a parsed query to its plan, nothing cached. Pruned is what is not kept at the end; for Volcano, what was too dear. Queries by number: "
+        "Statistics of scale 1; from a parsed query to its plan, nothing cached. "
+        "Pruned is what is not kept at the end; for Volcano, what was too dear. Queries by number: "
         + ", ".join(f"{at} {name}" for at, name in enumerate(QUERIES, 1))
         + "."
     ),

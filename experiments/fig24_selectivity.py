@@ -59,7 +59,8 @@ EXPERIMENT = Experiment(
     name="fig24_selectivity",
     title="One selectivity of query 5 changes",
     question=(
-        "A is region with nation, and each of B to E has one relation more: customer, orders, lineitem, supplier. The number of rows of one of them, and of all that contains it, changes by a factor. "
+        "A is region with nation, and each of B to E has one relation more: customer, orders, lineitem, supplier. "
+        "The number of rows of one of them, and of all that contains it, changes by a factor. "
         "Volcano starts from scratch, with the same costs, in the same process."
     ),
     schemes=tuple(JOINS),

@@ -36,7 +36,7 @@ def measure(scheme: str, factor: float, seed: int) -> dict[str, float]:  # noqa:
 EXPERIMENT = Experiment(
     name="fig27_prunings",
     title="Scans of the orders cost more or less in query 5",
-    question="The plan is found again with each way of pruning: how long that takes, and how many nodes and alternatives are looked at.",
+    question="The plan is found again with each way of pruning: how long that takes, and how much is looked at.",
     schemes=tuple(SWITCHES),
     across="factor",
     points=(0.125, 0.25, 0.5, 2, 4, 8),

@@ -157,12 +157,23 @@ class Session(Reader):
             before = self.program.relations.get(name)
             if before is not None:
                 _refuse_redeclared(before, relation)
-        sizes = {name: len(table) for name, table in self.backend.tables.items()}
-        prepared = self.prepared.revised(program, sizes)
+        prepared = self.prepared.revised(program, self._sizes())
         stats = self._atomic.stats.copy()
         result = self._atomic.revise(prepared)
         self._count(stats)
         return result
+
+    def replan(self) -> None:
+        """The same program, planned anew by how large relations are now and by whatever picks its join orders.
+
+        This is not an epoch: rows and what is known of them stay, and only what later epochs cost can change.
+        """
+        changed = self._atomic.revise(self.prepared.revised(self.program, self._sizes()))
+        assert not changed.inserted
+        assert not changed.deleted
+
+    def _sizes(self) -> dict[str, int]:
+        return {name: len(table) for name, table in self.backend.tables.items()}
 
     def _count(self, before: Stats) -> None:
         self.last_epoch = work_of(self._atomic.stats.since(before))

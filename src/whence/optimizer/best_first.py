@@ -284,19 +284,9 @@ class Optimizer:
         while True:
             total, number, step = heap[0]
             if total > room:
-                if node.own + total > node.bound:
-                    node.bound = node.own + total
+                node.bound = max(node.bound, node.own + total)
                 return
-            runner_up = room
-            if bounding and count > 1:
-                second = heap[1][0]
-                if count > 2 and heap[2][0] < second:
-                    second = heap[2][0]
-                eager = total + (total >> EAGER)
-                if second < eager:
-                    second = eager
-                if second < room:
-                    runner_up = second
+            runner_up = _runner_up(heap, room) if bounding and count > 1 else room
             found, exact = self._refine(node, step, runner_up)
             if found != total:
                 heapreplace(heap, (found, number, step))
@@ -368,3 +358,11 @@ class Optimizer:
 def _height(node: _Or) -> tuple[int, bool, int]:
     """Readers have a greater one than what they read: more relations, or a sort, or a shipment of the same."""
     return node.node[0].bit_count(), node.node[1] & 0xFF > 0, -(node.node[1] >> 24)
+
+
+def _runner_up(heap: list[tuple[int, int, _And]], room: int) -> int:
+    """Up to which cost the first of the heap is followed: what the next one costs at least, or a little more."""
+    total, second = heap[0][0], heap[1][0]
+    if len(heap) > 2 and heap[2][0] < second:
+        second = heap[2][0]
+    return min(room, max(second, total + (total >> EAGER)))

@@ -1,0 +1,131 @@
+"""Join orders follow the data, and nothing else changes: views are exact and changes add up across every switch."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Sequence
+from itertools import permutations
+from random import Random
+
+from hypothesis import HealthCheck, given, settings
+from tests.properties.excuses import LIMITS, follow
+from tests.properties.programs import Run, runs
+
+from whence import Session, Update, load
+from whence.lang.types import Tuple
+from whence.limits import RunawayError
+from whence.optimizer import adaptive
+from whence.optimizer.adaptive import AdaptiveSession, ObservedOrder
+from whence.optimizer.delta_space import DeltaSpace
+from whence.optimizer.exhaustive import cheapest
+from whence.plan.steps import Join
+from whence.prepared import prepare
+from whence.reference import evaluate
+
+EXAMPLES = int(os.environ.get("WHENCE_EXAMPLES", "40"))
+
+CHAIN = """
+.decl a(x:number, y:number)  .decl b(y:number, z:number)  .decl c(y:number, w:number)
+.input a, b, c
+.output found
+.decl found(x:number, z:number, w:number)
+found(x, z, w) :- a(x, y), b(y, z), c(y, w).
+"""
+
+
+def _joined(session: Session, relation: str) -> list[str]:
+    """What is joined, in which order, when a relation changes."""
+    (plan,) = (
+        each
+        for stratum in session.plan.strata
+        for each in stratum.deltas
+        if each.scan and each.scan.relation == relation
+    )
+    return [step.relation for step in plan.steps if isinstance(step, Join)]
+
+
+def _grow(name: str, count: int, keys: int) -> list[Update]:
+    return [Update("+", name, (at % keys, at)) for at in range(count)]
+
+
+def test_the_order_follows_what_the_tables_hold() -> None:
+    session = AdaptiveSession(load(CHAIN))
+    session.apply([*_grow("b", 1000, 10), *_grow("c", 1000, 1000)])
+    assert _joined(session.session, "a") == ["c", "b"]  # one match in c, a hundred in b
+    session.apply([Update("-", "b", (at % 10, at)) for at in range(990)] + _grow("c", 3000, 3))
+    session.apply([Update("+", "a", (1, 1))])
+    assert _joined(session.session, "a") == ["b", "c"]
+    (switch,) = (each for each in session.switches if each.before == ("c", "b") and each.after == ("b", "c"))
+    assert switch.cost_after * adaptive.WORTH <= switch.cost_before
+    assert str(switch).startswith(f"epoch {switch.epoch}: ")
+    assert len(session.session.relation("found")) == len(set(session.session.relation("found"))) > 0
+
+
+def test_a_small_difference_is_not_worth_a_switch() -> None:
+    session = AdaptiveSession(load(CHAIN))
+    session.apply([*_grow("b", 1000, 100), *_grow("c", 1000, 200)])
+    before, switches = _joined(session.session, "a"), len(session.switches)
+    for at in range(200):  # now b has the fewer matches, by little
+        session.apply([Update("+", "c", (at % 200, 10_000 + at)), Update("-", "b", (at % 100, at))])
+    assert _joined(session.session, "a") == before
+    assert len(session.switches) == switches
+
+
+def test_the_cheapest_order_is_found_for_every_body() -> None:
+    random = Random(3)
+    program = load(CHAIN.replace("found(x, z, w) :-", "found(x, z, w) :- a(z, w), b(x, w), c(x, z),"))
+    asked: list[DeltaSpace] = []
+
+    class Watching(ObservedOrder):
+        def __call__(self, candidates: Sequence[object], sizes: object) -> int:
+            if len(candidates) > 1:
+                space = DeltaSpace(candidates)  # type: ignore[arg-type]
+                space.take_in(lambda _: random.randrange(1, 5000), lambda *_: random.randrange(1, 500))
+                asked.append(space)
+            return super().__call__(candidates, sizes)  # type: ignore[arg-type]
+
+    prepare(program, join_order=Watching())
+    assert len(asked) > 5
+    for space in asked:
+        assert cheapest(space).cost == min(space.cost_of(order) for order in permutations(range(len(space.candidates))))
+
+
+@given(run=runs())
+@settings(
+    max_examples=EXAMPLES,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+)
+def test_views_are_exact_and_changes_add_up_across_switches(run: Run) -> None:
+    before = adaptive.WORTH, adaptive.SELDOM
+    adaptive.WORTH, adaptive.SELDOM = 0.0, 1  # every look is a switch
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            _check(run)
+    finally:
+        adaptive.WORTH, adaptive.SELDOM = before
+
+
+def _check(run: Run) -> None:
+    base: dict[str, set[Tuple]] = {}
+    total: dict[str, set[Tuple]] = {}
+    session: AdaptiveSession | None = None
+    for epoch in ((), *run.epochs):
+        follow(base, epoch)
+        try:
+            expected = evaluate(run.program, base, limits=LIMITS)
+        except RunawayError:
+            return
+        if session is None:
+            session = AdaptiveSession(run.program)
+            changes = session.session.initial
+        else:
+            changes = session.apply(epoch)
+        for op, relation, row, _ in changes:
+            rows = total.setdefault(relation, set())
+            assert (row in rows) == (op == "-")
+            (rows.remove if op == "-" else rows.add)(row)
+        assert session.session.views() == expected
+        assert {name: total.get(name, set()) for name in expected} == expected
