@@ -98,14 +98,14 @@ def test_the_cheapest_order_is_found_for_every_body() -> None:
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )
 def test_views_are_exact_and_changes_add_up_across_switches(run: Run) -> None:
-    before = adaptive.WORTH, adaptive.SELDOM
-    adaptive.WORTH, adaptive.SELDOM = 0.0, 1  # every look is a switch
+    before = adaptive.WORTH, adaptive.SHARE
+    adaptive.WORTH, adaptive.SHARE = 0.0, 1e9  # every epoch ends with a look, and every look is a switch
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             _check(run)
     finally:
-        adaptive.WORTH, adaptive.SELDOM = before
+        adaptive.WORTH, adaptive.SHARE = before
 
 
 def _check(run: Run) -> None:

@@ -1,8 +1,8 @@
 """Join orders that follow the data: those of a session's delta plans, chosen again when tables turn out otherwise.
 
-Between epochs the tables are looked at: now and then, and when one has become much larger or smaller. Where another order
-would cost much less, all plans are made anew with it. Rows and supports stay, so that no change is lost or counted twice; an
-index that a new order needs is made when it is first asked for.
+Between epochs the tables are looked at: when one has become much larger or smaller, and else as often as a fiftieth of the time
+allows. Where another order would cost much less, all plans are made anew with it. Rows and supports stay, so that no change is
+lost or counted twice; an index that a new order needs is made when it is first asked for.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from math import sqrt
+from time import perf_counter
 
 import numpy as np
 
@@ -25,8 +26,8 @@ from whence.session import Session
 
 WORTH = 1.5  # how many times less another order has to cost
 DRIFT = 2.0  # how many times larger or smaller a table has to be
-SELDOM = 64  # epochs between two looks at tables that keep their sizes, at most
-SAMPLE = 20_000  # rows of a table that are looked at
+SHARE = 0.02  # of the time of epochs, for looking at tables that keep their sizes
+SAMPLE = 4096  # rows of a table that are looked at
 MOST_ATOMS = 10
 UNKNOWN = 1000.0
 
@@ -159,15 +160,15 @@ class AdaptiveSession:
         prepared = prepare(program, wanted=wanted, strategy=strategy, record=record, sizes=sizes, join_order=self.order)
         self.session = Session(prepared, facts=given)
         self.switches: list[Switch] = []
-        self._wait, self._since = 1, 0
         self._sizes: dict[str, int] = {}
         self._look()
 
     def apply(self, updates: Iterable[Update | tuple[str, str, Tuple]], now: float | None = None) -> Changes:
         """One epoch, as `Session.apply`; join orders may be others afterwards."""
+        start = perf_counter()
         changes = self.session.apply(updates, now)
-        self._since += 1
-        if self._since >= self._wait or self._drifted():
+        self._spent += perf_counter() - start
+        if self._spent * SHARE >= self._look_takes or self._drifted():
             self._look()
         return changes
 
@@ -178,12 +179,11 @@ class AdaptiveSession:
         )
 
     def _look(self) -> None:
+        start = perf_counter()
         backend = self.session.backend
         self._sizes = {name: len(table) for name, table in backend.tables.items()}
         found = self.order.observe(backend, self.session.epoch)
-        self._since = 0
-        # What moves is looked at again soon, what does not ever more seldom.
-        self._wait = 1 if found else min(SELDOM, 2 * self._wait)
         if found:
             self.switches += found
             self.session.replan()
+        self._spent, self._look_takes = 0.0, perf_counter() - start
