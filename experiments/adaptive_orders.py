@@ -13,7 +13,7 @@ from harness import Claim, Experiment, run
 from whence import Session, Update, load, load_file
 from whence.lang.program import Program
 from whence.lang.types import Tuple
-from whence.optimizer.adaptive import AdaptiveSession
+from whence.optimizer.adaptive import AdaptiveOrders
 
 FIVE_WAYS = """
 .decl event(id:number, k:number)
@@ -48,7 +48,9 @@ def five_ways(random: Random, *, shift: bool) -> tuple[Program, Facts, Epoch, li
     facts["r4"] = {(random.randrange(10 * KEYS), at) for at in range(5 * KEYS)}
     moved: Epoch = []
     if shift:
-        moved += [Update("-", "r2", row) for row in many] + [Update("+", "r2", (k, random.randrange(10 * KEYS))) for k in range(KEYS)]
+        moved += [Update("-", "r2", row) for row in many] + [
+            Update("+", "r2", (k, random.randrange(10 * KEYS))) for k in range(KEYS)
+        ]
         moved += [Update("+", "r1", row) for row in many]
     return load(FIVE_WAYS), facts, moved, list(_events(random))
 
@@ -100,33 +102,45 @@ def workload(point: float, seed: int) -> tuple[Program, Facts, Epoch, list[Epoch
             return five_ways(random, shift=name.endswith("shifts"))
 
 
-def measure(scheme: str, point: float, seed: int) -> dict[str, float]:
+def timed(scheme: str, point: float, seed: int) -> tuple[float, object, int]:
+    """Milliseconds an epoch, the views at the end, and how often orders were switched."""
     program, facts, moved, epochs = workload(point, seed)
-    found: dict[str, tuple[float, object, int]] = {}
-    for each in ("static", "adaptive") if scheme == "adaptive" else ("static",):
-        session = Session(program, facts=facts) if each == "static" else AdaptiveSession(program, facts=facts)
-        session.apply(epochs[0])
-        if moved:
-            session.apply(moved)
-        gc.collect()
-        start = time.perf_counter()
-        for epoch in epochs[1:]:
-            session.apply(epoch)
-        taken = time.perf_counter() - start
-        inner = session if isinstance(session, Session) else session.session
-        found[each] = taken, inner.views(), 0 if isinstance(session, Session) else len(session.switches)
-    if scheme == "adaptive":
-        assert found["static"][1] == found["adaptive"][1]
-    taken, _, switches = found[scheme]
-    return {"time": 1000 * taken / (len(epochs) - 1), "of the static time": taken / found["static"][0], "switches": switches}
+    session = Session(program, facts=facts)
+    orders = AdaptiveOrders(session) if scheme == "adaptive" else None
+    for epoch in [epochs[0], moved] if moved else [epochs[0]]:
+        session.apply(epoch)
+        if orders is not None:
+            orders.after_epoch()
+    gc.collect()
+    start = time.perf_counter()
+    for epoch in epochs[1:]:
+        session.apply(epoch)
+        if orders is not None:
+            orders.after_epoch()
+    taken = 1000 * (time.perf_counter() - start) / (len(epochs) - 1)
+    return taken, session.views(), 0 if orders is None else len(orders.switches)
+
+
+def measure(scheme: str, point: float, seed: int) -> dict[str, float]:
+    if scheme == "static":
+        return {"time": timed(scheme, point, seed)[0], "of the static time": 1.0, "switches": 0}
+    runs = [
+        (timed("static", point, seed), timed("adaptive", point, seed)) for _ in range(3)
+    ]  # in turns, the least counts
+    assert all(static[1] == adaptive[1] for static, adaptive in runs)
+    static, adaptive = min(each[0][0] for each in runs), min(each[1][0] for each in runs)
+    return {"time": adaptive, "of the static time": adaptive / static, "switches": runs[0][1][2]}
 
 
 EXPERIMENT = Experiment(
     name="adaptive_orders",
     title="Join orders that follow the data",
     question=(
-        "Epochs of some updates each. The static session picks its orders by the sizes that it begins with; the adaptive one looks at its tables between epochs. "
-        "Workloads: " + ", ".join(f"{at} {name}" for at, name in enumerate(WORKLOADS, 1)) + ". Times are those after the shift, switches included."
+        "Epochs of some updates each. The static session picks its orders by the sizes that it begins with; "
+        "the adaptive one looks at its tables between epochs. "
+        "Workloads: "
+        + ", ".join(f"{at} {name}" for at, name in enumerate(WORKLOADS, 1))
+        + ". Times are those after the shift, switches included."
     ),
     schemes=("static", "adaptive"),
     across="workload",
@@ -134,7 +148,10 @@ EXPERIMENT = Experiment(
     metrics={"time": "ms an epoch", "of the static time": "", "switches": ""},
     measure=measure,
     claims=(
-        Claim("at least 3x faster after a shift", lambda results: results.ratio("static", "adaptive", "time", 1)),
+        Claim(
+            "at least 3x faster after a shift",
+            lambda results: f"{1 / (results.median('adaptive', 1, 'of the static time') or 1):.1f}x",
+        ),
         Claim(
             "at most 1.05x the time without one",
             lambda results: ", ".join(

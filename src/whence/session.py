@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sized
+from dataclasses import replace
 from math import isfinite
 from numbers import Real
 
 from whence.atomic import AtomicTables
+from whence.engine.adapt import Adaptation
 from whence.engine.stats import Stats
 from whence.engine.stratum import Ranking
 from whence.engine.windows import Windows
@@ -16,6 +18,7 @@ from whence.lang.program import Program, Relation, lasting
 from whence.lang.revise import add_rules, drop_rule
 from whence.lang.types import Tuple
 from whence.limits import Limits
+from whence.plan import JoinOrder
 from whence.prepared import STRATEGIES, Prepared, prepare
 from whence.query import Answer, ask
 from whence.reader import Reader, SessionStats, Work, work_of
@@ -88,8 +91,10 @@ class Session(Reader):
         now: float | None = None,
         *,
         checked: bool = False,
+        of: Collection[str] | None = None,
     ) -> Changes:
-        """One epoch: all updates at once, the last one for a tuple deciding. Gives the net changes of all relations.
+        """One epoch: all updates at once, the last one for a tuple deciding. Gives the net changes of all relations, or `of`
+        some.
 
         The clock moves to the latest time of the updates, or to `now`, and what expires by then is deleted in this epoch.
         Raises ValueError for an update that does not fit. Whatever is raised, nothing is applied then. Updates that were read
@@ -100,7 +105,7 @@ class Session(Reader):
         before = stats.copy()
         with stats.phase("collect"):
             listed: list[Update] = list(updates) if checked else self._checked(updates, now)  # type: ignore[arg-type]
-        result = self._atomic.apply(listed, now)
+        result = self._atomic.apply(listed, now, self.prepared.shows if of is None else of.__contains__)
         self._count(before)
         return result
 
@@ -150,8 +155,9 @@ class Session(Reader):
     def revise(self, program: Program) -> Changes:
         """Another program for the same base tuples. Gives what that changes, as an epoch.
 
-        Only derivations of rules that come or go are looked at, where relations depend on each other as before.
-        Raises ValueError if a relation would have other columns.
+        Only derivations of rules that come or go are looked at, where relations depend on each other as before, or rows that
+        are there already and tell the same. `adaptations` says what was done. Raises ValueError if a relation would have other
+        columns.
         """
         for name, relation in program.relations.items():
             before = self.program.relations.get(name)
@@ -163,17 +169,31 @@ class Session(Reader):
         self._count(stats)
         return result
 
-    def replan(self) -> None:
-        """The same program, planned anew by how large relations are now and by whatever picks its join orders.
+    def replan(self, join_order: JoinOrder | None = None) -> None:
+        """The same program, planned anew by how large relations are now, with another join order if one is given.
 
         This is not an epoch: rows and what is known of them stay, and only what later epochs cost can change.
         """
-        changed = self._atomic.revise(self.prepared.revised(self.program, self._sizes()))
+        prepared = self.prepared if join_order is None else replace(self.prepared, join_order=join_order)
+        changed = self._atomic.revise(prepared.revised(self.program, self._sizes()))
         assert not changed.inserted
         assert not changed.deleted
 
     def _sizes(self) -> dict[str, int]:
         return {name: len(table) for name, table in self.backend.tables.items()}
+
+    @property
+    def adaptations(self) -> tuple[Adaptation, ...]:
+        """How the views were adapted whose rules changed last, and why so.
+
+        >>> from whence import load
+        >>> text = ".decl r(x:number, y:number) .input r .decl v(x:number, y:number) v(x, y) :- r(x, z), r(z, y)"
+        >>> session = Session(load(text + "."), facts={"r": [(x % 50, x * x % 50) for x in range(200)]})
+        >>> _ = session.revise(load(text + ", x < 45."))
+        >>> [each.rules for each in session.adaptations]
+        [('-v(x, y) :- r(x, z), r(z, y), 45 <= x.',)]
+        """
+        return self._atomic.adaptations
 
     def _count(self, before: Stats) -> None:
         self.last_epoch = work_of(self._atomic.stats.since(before))

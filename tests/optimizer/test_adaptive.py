@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import os
 import warnings
 from collections.abc import Sequence
 from itertools import permutations
+from pathlib import Path
 from random import Random
 
 from hypothesis import HealthCheck, given, settings
 from tests.properties.excuses import LIMITS, follow
 from tests.properties.programs import Run, runs
+from typer.testing import CliRunner
 
-from whence import Session, Update, load
+from whence import Changes, Session, Update, load
+from whence.cli import app
+from whence.lang.program import Program
 from whence.lang.types import Tuple
 from whence.limits import RunawayError
 from whence.optimizer import adaptive
-from whence.optimizer.adaptive import AdaptiveSession, ObservedOrder
+from whence.optimizer.adaptive import AdaptiveOrders, ObservedOrder
 from whence.optimizer.delta_space import DeltaSpace
 from whence.optimizer.exhaustive import cheapest
 from whence.plan.steps import Join
@@ -45,31 +50,44 @@ def _joined(session: Session, relation: str) -> list[str]:
     return [step.relation for step in plan.steps if isinstance(step, Join)]
 
 
+class _Adaptive:
+    """A session whose join orders follow its data."""
+
+    def __init__(self, program: Program) -> None:
+        self.session = Session(program)
+        self.orders = AdaptiveOrders(self.session)
+
+    def apply(self, updates: Sequence[Update]) -> Changes:
+        changes = self.session.apply(updates)
+        self.orders.after_epoch()
+        return changes
+
+
 def _grow(name: str, count: int, keys: int) -> list[Update]:
     return [Update("+", name, (at % keys, at)) for at in range(count)]
 
 
 def test_the_order_follows_what_the_tables_hold() -> None:
-    session = AdaptiveSession(load(CHAIN))
+    session = _Adaptive(load(CHAIN))
     session.apply([*_grow("b", 1000, 10), *_grow("c", 1000, 1000)])
     assert _joined(session.session, "a") == ["c", "b"]  # one match in c, a hundred in b
     session.apply([Update("-", "b", (at % 10, at)) for at in range(990)] + _grow("c", 3000, 3))
     session.apply([Update("+", "a", (1, 1))])
     assert _joined(session.session, "a") == ["b", "c"]
-    (switch,) = (each for each in session.switches if each.before == ("c", "b") and each.after == ("b", "c"))
+    (switch,) = (each for each in session.orders.switches if each.before == ("c", "b") and each.after == ("b", "c"))
     assert switch.cost_after * adaptive.WORTH <= switch.cost_before
     assert str(switch).startswith(f"epoch {switch.epoch}: ")
     assert len(session.session.relation("found")) == len(set(session.session.relation("found"))) > 0
 
 
 def test_a_small_difference_is_not_worth_a_switch() -> None:
-    session = AdaptiveSession(load(CHAIN))
+    session = _Adaptive(load(CHAIN))
     session.apply([*_grow("b", 1000, 100), *_grow("c", 1000, 200)])
-    before, switches = _joined(session.session, "a"), len(session.switches)
+    before, switches = _joined(session.session, "a"), len(session.orders.switches)
     for at in range(200):  # now b has the fewer matches, by little
         session.apply([Update("+", "c", (at % 200, 10_000 + at)), Update("-", "b", (at % 100, at))])
     assert _joined(session.session, "a") == before
-    assert len(session.switches) == switches
+    assert len(session.orders.switches) == switches
 
 
 def test_the_cheapest_order_is_found_for_every_body() -> None:
@@ -111,7 +129,7 @@ def test_views_are_exact_and_changes_add_up_across_switches(run: Run) -> None:
 def _check(run: Run) -> None:
     base: dict[str, set[Tuple]] = {}
     total: dict[str, set[Tuple]] = {}
-    session: AdaptiveSession | None = None
+    session: _Adaptive | None = None
     for epoch in ((), *run.epochs):
         follow(base, epoch)
         try:
@@ -119,7 +137,7 @@ def _check(run: Run) -> None:
         except RunawayError:
             return
         if session is None:
-            session = AdaptiveSession(run.program)
+            session = _Adaptive(run.program)
             changes = session.session.initial
         else:
             changes = session.apply(epoch)
@@ -129,3 +147,24 @@ def _check(run: Run) -> None:
             (rows.remove if op == "-" else rows.add)(row)
         assert session.session.views() == expected
         assert {name: total.get(name, set()) for name in expected} == expected
+
+
+def test_a_run_tells_of_its_switches(tmp_path: Path) -> None:
+    (tmp_path / "p.dl").write_text(CHAIN)
+    grown = [*_grow("b", 1000, 10), *_grow("c", 1000, 1000)]
+    epochs = [
+        grown,
+        [Update("-", "b", (at % 10, at)) for at in range(990)] + _grow("c", 3000, 3),
+        [Update("+", "a", (1, 1))],
+    ]
+    lines = []
+    for epoch in epochs:
+        lines += [json.dumps({"op": op, "relation": name, "tuple": row}) for op, name, row, _ in epoch]
+        lines.append(json.dumps({"commit": True}))
+    (tmp_path / "u.jsonl").write_text("\n".join(lines) + "\n")
+    options = ["run", str(tmp_path / "p.dl"), "--updates", str(tmp_path / "u.jsonl"), "--no-spark", "--json"]
+    plain = CliRunner().invoke(app, options)
+    followed = CliRunner().invoke(app, [*options, "--adaptive"])
+    assert (plain.exit_code, followed.exit_code) == (0, 0)
+    assert followed.stdout == plain.stdout
+    assert any("c, b -> b, c" in each for each in json.loads(followed.stderr)["join_orders"])

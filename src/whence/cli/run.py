@@ -42,12 +42,14 @@ from whence.pipeline.records import Bury
 from whence.pipeline.report import EpochReport
 from whence.pipeline.sinks import Sink
 from whence.pipeline.sinks.json_lines import JsonLines, JsonLinesSink
-from whence.pipeline.sources.named import NamedSource
+from whence.pipeline.sources.named import NamedSource, NamedSources
 from whence.plan import UnsuitableStrategy
 from whence.plan.record import with_derivations
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from whence.optimizer.adaptive import AdaptiveOrders
 
 STDOUT = Path("-")
 Facts = Mapping[str, Iterable[Tuple]]
@@ -73,10 +75,11 @@ def run(
     program: ProgramArgument,
     *,
     updates: Annotated[
-        NamedSource,
+        list[NamedSource],
         typer.Option(
             metavar="FILE|DIR|URL|-",
-            help="JSON lines; - is the standard input. Or socket://HOST:PORT, kafka://HOST:PORT/TOPIC, postgresql://…",
+            help="""JSON lines; - is the standard input. Or socket://HOST:PORT, kafka://HOST:PORT/TOPIC, mqtt://HOST:PORT/TOPIC,
+            postgresql://…, poll+http://HOST/PAGE#relation=R. With --no-spark it may be given several times.""",
             parser=source_argument,
         ),
     ],
@@ -110,6 +113,10 @@ def run(
         list[str] | None,
         typer.Option(metavar="RELATION", help="Make the derivations of a relation outputs too, a table for each rule."),
     ] = None,
+    adaptive: Annotated[
+        bool,
+        typer.Option("--adaptive", help="Have join orders follow the data, for a state that is not in parts."),
+    ] = False,
     functions: FunctionsOption = None,
     confined: ConfinedOption = False,
     master: Annotated[
@@ -144,15 +151,9 @@ def run(
     """
     stem = "stdin" if program == STDIN else program.stem
     letters_path = dead_letters or changes.with_name(f"{stem}.dead.jsonl")
-    _refuse_clashes(program, updates, {"--changes": changes, "--dead-letters": letters_path})
-    if follow and updates.comes_once:
-        name = "the standard input" if updates.name == "<stdin>" else updates.name
-        raise typer.BadParameter(f"{name} is read until it ends anyway", param_hint="--follow")
-    if not updates.is_lines and not no_spark:
-        reason = (
-            f"{updates.name} is read with --no-spark; on Spark, whence.spark.maintain takes it as a streaming source"
-        )
-        raise typer.BadParameter(reason, param_hint="--updates")
+    for each in updates:
+        _refuse_clashes(program, each, {"--changes": changes, "--dead-letters": letters_path})
+    source = _source(updates, follow=follow, no_spark=no_spark)
     if partitions is not None and (state is None or no_spark):
         reason = "parts are in the memory of Spark's workers" if no_spark else "parts are kept in the folder of --state"
         raise typer.BadParameter(reason, param_hint="--partitions")
@@ -185,9 +186,12 @@ def run(
             progress.text = "evaluating the initial state"
             totals = Totals()
 
+            orders = _Following(wanted=adaptive)
+
             def tell(report: EpochReport) -> None:
                 totals.add(report)
                 progress.text = str(report)
+                orders.after_epoch()
 
             options = RunOptions(
                 wanted=output_names(loaded),
@@ -202,9 +206,9 @@ def run(
                 on_choice=None if silent else lambda choice: show(err, str(choice)),
             )
             keeping = Keeping(loaded, options)
-            letters = records.DeadLetterFile(letters_path, resume=is_resumed, repeats=not updates.comes_once)
-            bury = _refusing(updates) if strict else _burying(updates, letters, durable=state is not None)
-            take = _Taking(loaded, keeping, updates, epoch_size, bury, totals, follow, interrupt.is_set)
+            letters = records.DeadLetterFile(letters_path, resume=is_resumed, repeats=not source.comes_once)
+            bury = _refusing(source) if strict else _burying(source, letters, durable=state is not None)
+            take = _Taking(loaded, keeping, source, epoch_size, bury, totals, follow, interrupt.is_set, orders)
             keeper: Keeper
             try:
                 if no_spark:
@@ -218,8 +222,53 @@ def run(
             except UnsuitableStrategy as error:
                 raise typer.BadParameter(str(error), param_hint="--strategy") from None
     if not quiet:
-        summary = json.dumps(summed_up(totals, keeper, letters)) if as_json else as_table(totals, keeper, letters)
-        err.print(summary, soft_wrap=as_json)
+        _sum_up(totals, keeper, letters, orders.switches(), as_json=as_json)
+
+
+def _sum_up(
+    totals: Totals, keeper: Keeper, letters: records.DeadLetterFile, switches: list[str], *, as_json: bool
+) -> None:
+    if as_json:
+        summary = summed_up(totals, keeper, letters) | ({"join_orders": switches} if switches else {})
+        err.print(json.dumps(summary), soft_wrap=True)
+        return
+    err.print(as_table(totals, keeper, letters))
+    for each in switches:
+        show(err, f"another join order, {each}")
+
+
+def _source(updates: list[NamedSource], *, follow: bool, no_spark: bool) -> NamedSource | NamedSources:
+    source = updates[0] if len(updates) == 1 else NamedSources(tuple(dict.fromkeys(updates)))
+    if follow and isinstance(source, NamedSource) and source.comes_once:
+        name = "the standard input" if source.name == "<stdin>" else source.name
+        raise typer.BadParameter(f"{name} is read until it ends anyway", param_hint="--follow")
+    if not source.is_lines and not no_spark:
+        reason = (
+            f"{source.name} is read with --no-spark; on Spark, whence.spark.maintain takes it as a streaming source"
+        )
+        raise typer.BadParameter(reason, param_hint="--updates")
+    return source
+
+
+class _Following:
+    """Join orders that follow the data, if that is wanted."""
+
+    def __init__(self, *, wanted: bool) -> None:
+        self.wanted = wanted
+        self.orders: AdaptiveOrders | None = None
+
+    def begin(self, keeper: Keeper) -> None:
+        if self.wanted:
+            from whence.optimizer.adaptive import AdaptiveOrders  # noqa: PLC0415 - few want it
+
+            self.orders = AdaptiveOrders(keeper.session)
+
+    def after_epoch(self) -> None:
+        if self.orders is not None:
+            self.orders.after_epoch()
+
+    def switches(self) -> list[str]:
+        return [] if self.orders is None else [str(each) for each in self.orders.switches]
 
 
 @dataclass(frozen=True)
@@ -228,12 +277,13 @@ class _Taking:
 
     program: Program
     keeping: Keeping
-    updates: NamedSource
+    updates: NamedSource | NamedSources
     epoch_size: int | None
     bury: Bury
     totals: Totals
     follow: bool
     stopped: Callable[[], bool]
+    orders: _Following
 
     def in_process(self, store: Store | None, facts: Facts | None) -> Keeper:
         keeper = self._started(store, lambda: self.keeping.resident(store, facts))
@@ -265,6 +315,7 @@ class _Taking:
                 spark()
             keeper = self._started(store, lambda: self.keeping.start(choice, store, facts, spark))
             run = SpooledRun(self.keeping, keeper, folder, records.Schema.of(self.program), self.epoch_size, self.bury)
+            assert isinstance(self.updates, NamedSource)  # several are read in one process
             lines = self.updates.lines(run.begin(), follow=self.follow, stopped=self.stopped)
             return run.run(lines, spark())
 
@@ -272,6 +323,7 @@ class _Taking:
         is_resumed = store is not None and not store.is_new
         started = time.perf_counter()
         keeper = start()
+        self.orders.begin(keeper)
         self.totals.start(0 if is_resumed else keeper.sizes.total(), time.perf_counter() - started)
         return keeper
 
@@ -344,7 +396,7 @@ def _sink(path: Path, program: Program, *, durable: bool) -> Iterator[Sink]:
             yield stream
 
 
-def _refusing(updates: NamedSource) -> Bury:
+def _refusing(updates: NamedSource | NamedSources) -> Bury:
     def refuse(letter: records.DeadLetter, place: Position) -> NoReturn:
         where = f"{updates.place_of(place)}:{letter.line}"
         raise FactError([f"{where}: {letter.reason}"], hints=["without --strict the run goes on"])
@@ -352,7 +404,7 @@ def _refusing(updates: NamedSource) -> Bury:
     return refuse
 
 
-def _burying(updates: NamedSource, letters: records.DeadLetterFile, *, durable: bool) -> Bury:
+def _burying(updates: NamedSource | NamedSources, letters: records.DeadLetterFile, *, durable: bool) -> Bury:
     """The name of a line's file is told if there are several, or may be: the next run on a state may read another."""
 
     def bury(letter: records.DeadLetter, place: Position) -> None:

@@ -7,7 +7,7 @@ lost or counted twice; an index that a new order needs is made when it is first 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence, Sized
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
 from time import perf_counter
@@ -15,13 +15,9 @@ from time import perf_counter
 import numpy as np
 
 from whence.backends.local.backend import LocalBackend
-from whence.io.changes import Changes, Update
 from whence.lang.order import Candidate
-from whence.lang.program import Program
-from whence.lang.types import Tuple
 from whence.optimizer.best_first import Optimizer
 from whence.optimizer.delta_space import DeltaSpace
-from whence.prepared import prepare
 from whence.session import Session
 
 WORTH = 1.5  # how many times less another order has to cost
@@ -136,41 +132,29 @@ def _distinct(words: np.ndarray[tuple[int, ...], np.dtype[np.int64]], rows: int)
     return len(counts) - once + once * sqrt(rows / len(words))
 
 
-class AdaptiveSession:
-    """A session whose join orders follow its data. Takes what `Session` takes; `session` answers all else.
+class AdaptiveOrders:
+    """Has the join orders of a session follow its data. `after_epoch` is to be called after each epoch.
 
-    >>> from whence import load
-    >>> adaptive = AdaptiveSession(load(".decl p(x:number, y:number) .input p .output q q(x, z) :- p(x, y), p(y, z)."))
-    >>> adaptive.apply([Update("+", "p", (1, 2)), Update("+", "p", (2, 3))]).inserted["q"]
+    >>> from whence import Update, load
+    >>> session = Session(load(".decl p(x:number, y:number) .input p .output q q(x, z) :- p(x, y), p(y, z)."))
+    >>> orders = AdaptiveOrders(session)
+    >>> session.apply([Update("+", "p", (1, 2)), Update("+", "p", (2, 3))]).inserted["q"]
     [(1, 3)]
+    >>> orders.after_epoch()
     """
 
-    def __init__(
-        self,
-        program: Program,
-        *,
-        facts: Mapping[str, Iterable[Tuple]] | None = None,
-        wanted: Iterable[str] | None = None,
-        strategy: str = "support",
-        record: Collection[str] = (),
-    ) -> None:
-        given = facts or {}
-        sizes = {name: len(rows) for name, rows in given.items() if isinstance(rows, Sized)}
-        self.order = ObservedOrder()
-        prepared = prepare(program, wanted=wanted, strategy=strategy, record=record, sizes=sizes, join_order=self.order)
-        self.session = Session(prepared, facts=given)
+    def __init__(self, session: Session) -> None:
+        self.session = session
         self.switches: list[Switch] = []
-        self._sizes: dict[str, int] = {}
+        self._order = ObservedOrder()
+        session.replan(self._order)
         self._look()
 
-    def apply(self, updates: Iterable[Update | tuple[str, str, Tuple]], now: float | None = None) -> Changes:
-        """One epoch, as `Session.apply`; join orders may be others afterwards."""
-        start = perf_counter()
-        changes = self.session.apply(updates, now)
-        self._spent += perf_counter() - start
+    def after_epoch(self) -> None:
+        """Looks at the tables, if it is time to; then join orders may be others."""
+        self._spent += sum(self.session.last_epoch["seconds"].values())
         if self._spent * SHARE >= self._look_takes or self._drifted():
             self._look()
-        return changes
 
     def _drifted(self) -> bool:
         return any(
@@ -182,7 +166,7 @@ class AdaptiveSession:
         start = perf_counter()
         backend = self.session.backend
         self._sizes = {name: len(table) for name, table in backend.tables.items()}
-        found = self.order.observe(backend, self.session.epoch)
+        found = self._order.observe(backend, self.session.epoch)
         if found:
             self.switches += found
             self.session.replan()
