@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sized
 from dataclasses import replace
 from math import isfinite
 from numbers import Real
+from typing import cast
 
 from whence.atomic import AtomicTables
 from whence.engine.adapt import Adaptation
@@ -13,6 +14,7 @@ from whence.engine.stats import Stats
 from whence.engine.stratum import Ranking
 from whence.engine.windows import Windows
 from whence.io.changes import Changes, Update
+from whence.io.frames import Frame, is_frame, rows_of_frame
 from whence.lang.fit import check_rows, holds_compounds, with_compounds
 from whence.lang.program import Program, Relation, lasting
 from whence.lang.revise import add_rules, drop_rule
@@ -27,7 +29,9 @@ __all__ = ["STRATEGIES", "Ranking", "Session", "SessionStats", "Work", "evaluate
 
 
 class Session(Reader):
-    """Keeps the views of a program exact under updates. `facts` are there from the start.
+    """Keeps the views of a program exact under updates.
+
+    `facts` are there from the start: rows, or a table that speaks Arrow, such as a DataFrame of pandas, polars or Spark.
 
     `wanted` names the relations to be seen, by default all: what they do not need is not derived. The derivations of the
     relations in `record` are kept as relations too, which can be looked at and change like any other: `recordings` says where.
@@ -48,7 +52,7 @@ class Session(Reader):
         self,
         program: Program | Prepared,
         *,
-        facts: Mapping[str, Iterable[Tuple]] | None = None,
+        facts: Mapping[str, Iterable[Tuple] | Frame] | None = None,
         wanted: Iterable[str] | None = None,
         strategy: str = "support",
         record: Collection[str] = (),
@@ -67,9 +71,10 @@ class Session(Reader):
         super().__init__(AtomicTables(prepared, limits=limits, on_round=on_round, windows=windows))
         stats = self._atomic.stats
         with stats.phase("collect"):
-            listed = {name: list(rows) for name, rows in given.items()}
-            for name, rows in listed.items():
+            for name in given:
                 self._check_relation(name)
+            listed = {name: self._rows(name, rows) for name, rows in given.items()}
+            for name, rows in listed.items():
                 check_rows(self.program.relations[name], rows, self.program.types)
                 if holds_compounds(self.program.relations[name]):
                     rows[:] = map(with_compounds, rows)
@@ -200,6 +205,11 @@ class Session(Reader):
         self.epoch += 1
 
     # -- what comes from Python
+
+    def _rows(self, name: str, given: Iterable[Tuple] | Frame) -> list[Tuple]:
+        if is_frame(given):
+            return rows_of_frame(given, self.program.relations[name], name)
+        return list(cast("Iterable[Tuple]", given))
 
     def _checked(self, updates: Iterable[Update | tuple[str, str, Tuple]], now: float | None) -> list[Update]:
         if isinstance(updates, Update):

@@ -28,6 +28,7 @@ from whence.io import FactError
 from whence.io import updates as records
 from whence.io.changes import Position
 from whence.io.confined import refuse_files_outside
+from whence.io.frames import found_beside
 from whence.lang.load import nothing_shown
 from whence.lang.program import Program, Transfer, output_names
 from whence.lang.transfers import read_options
@@ -160,7 +161,7 @@ def run(
     silent = quiet or as_json
     # Nothing moves on the terminal while changes are printed to it.
     still = silent or (changes == STDOUT and sys.stdout.isatty())
-    with reported_errors(), shown_warnings(quiet=silent), _quiet_end(), _interrupts() as interrupt:
+    with reported_errors(), shown_warnings(quiet=silent), _quiet_end(), interrupts() as interrupt:
         loaded = load_program(program, functions, confined=confined)
         if confined:
             refuse_files_outside(loaded, facts, None)
@@ -176,7 +177,7 @@ def run(
         bring_over(state, loaded, upgrade=upgrade, dry_run=dry_run, defaults=default or [], quiet=silent)
         with (
             Progress(err, "reading", quiet=still) as progress,
-            _opened(state, loaded) as store,
+            opened_state(state, loaded) as store,
             _sink(changes, loaded, durable=state is not None) as sink,
         ):
             is_resumed = store is not None and not store.is_new
@@ -355,7 +356,7 @@ class _Stream(JsonLines):
 
 
 @contextmanager
-def _opened(state: Path | None, program: Program) -> Iterator[Store | None]:
+def opened_state(state: Path | None, program: Program) -> Iterator[Store | None]:
     store = None if state is None else open_state(state, program)
     try:
         yield store
@@ -365,7 +366,7 @@ def _opened(state: Path | None, program: Program) -> Iterator[Store | None]:
 
 
 @contextmanager
-def _interrupts() -> Iterator[Event]:
+def interrupts() -> Iterator[Event]:
     """Set by the first SIGINT or SIGTERM; the second does what it does elsewhere."""
     asked = Event()
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
@@ -430,7 +431,9 @@ def _refuse_clashes(program: Path, updates: NamedSource, written: Mapping[str, P
 def with_present_inputs(program: Program, folder: Path) -> Program:
     def is_present(transfer: Transfer) -> bool:
         name = read_options(transfer, program.relations[transfer.relation], lambda *_: None).filename
-        return name is not None and (folder / name).exists()
+        if name is None:
+            return False
+        return (folder / name).exists() or (not transfer.params and found_beside(folder / name) is not None)
 
     return replace(program, transfers=tuple(each for each in program.transfers_of("input") if is_present(each)))
 
