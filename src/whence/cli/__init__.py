@@ -58,6 +58,12 @@ COMMANDS = (
         PROGRAMS,
     ),
     LazyCommand(
+        "serve",
+        "whence.cli.serve:serve",
+        "Show the views of a program on a page that stays current, and answer why its rows are there.",
+        PROGRAMS,
+    ),
+    LazyCommand(
         "simulate",
         "whence.cli.simulate:simulate",
         "Run a program on the nodes of a network, and say what keeping its views right costs.",

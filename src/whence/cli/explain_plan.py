@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Annotated
+
 import typer
 
 from whence.cli.evaluate import reported_errors, wanted_of
@@ -15,6 +17,10 @@ from whence.plan.simplify import simplify as without_superfluous
 def explain_plan(
     program: ProgramArgument,
     *,
+    sensors: Annotated[
+        str | None,
+        typer.Option(metavar="FIELD", help="Show what the nodes of a field of sensors run instead, as in grid:5x8."),
+    ] = None,
     functions: FunctionsOption = None,
     confined: ConfinedOption = False,
     simplify: SimplifyOption = False,
@@ -25,10 +31,17 @@ def explain_plan(
     tests that find what follows, with the indexes they use. $0, $1, … are the values of variables.
 
     The end tells whether the state of a run can be kept in parts, and by which columns; and, where arguments marked @ say which
-    node holds a tuple, what each node runs and what is shipped where.
+    node holds a tuple, what each node runs and what is shipped where. With --sensors it is where tuples live on a field, where
+    they are stored and look for partners, and by when results are final.
     """
     with reported_errors():
         loaded = load_program(program, functions, confined=confined)
+        if sensors is not None:
+            from whence.cli.field import explain_sensors, reported_fields  # noqa: PLC0415 - only fields need it
+
+            with reported_fields():
+                typer.echo("\n".join(explain_sensors(loaded, sensors)))
+            return
         if simplify:
             loaded, left_out = without_superfluous(loaded)
             lines = left_out or ("nothing is superfluous",)

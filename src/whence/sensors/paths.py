@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from heapq import heappop, heappush
 from math import inf, isqrt
 
@@ -64,26 +63,13 @@ class Paths:
         wanted = self.row_bands.within(y - reach, y + reach)
         way = self.columns[column]
         first, last = _span(way, [self.crossing[row, column] for row in wanted])
-        away = self._distances(node)
         segment = way[first : last + 1]
-        if away[segment[-1]] < away[segment[0]]:
+        if self.field.hops(node, segment[-1]) < self.field.hops(node, segment[0]):
             segment = tuple(reversed(segment))
         return tuple(self.field.route(node, segment[0])), segment
 
     def _nearest(self, node: Value, way: Sequence[Value]) -> Value:
-        if node in way:
-            return node
-        away = self._distances(node)
-        return min(way, key=lambda each: away[each])
-
-    def _distances(self, node: Value) -> dict[Value, int]:
-        if node not in self._known:
-            self._known[node] = self.field.distances(node)
-        return self._known[node]
-
-    @cached_property
-    def _known(self) -> dict[Value, dict[Value, int]]:
-        return {}
+        return node if node in way else min(way, key=lambda each: self.field.hops(node, each))
 
 
 def find_paths(field: Field) -> Paths:
