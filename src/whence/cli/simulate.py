@@ -133,8 +133,11 @@ def simulate(
         typer.Option(min=0, metavar="N", help="The last stage of recursions that count.", rich_help_panel=FIELDS),
     ] = None,
     several_passes: Annotated[
-        bool, typer.Option("--several-passes", help="Join one atom a walk.", rich_help_panel=FIELDS)
-    ] = False,
+        bool | None,
+        typer.Option(
+            "--several-passes/--one-pass", help="Join one atom a walk, or all on one.", rich_help_panel=FIELDS
+        ),
+    ] = None,
     functions: FunctionsOption = None,
     confined: ConfinedOption = False,
     timeout: Annotated[
