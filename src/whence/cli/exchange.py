@@ -96,7 +96,8 @@ def init(
     tables: Annotated[
         str | None,
         typer.Option(
-            metavar="ADDRESS", help="sqlite:FILE, duckdb:FILE or postgresql://…; else CSV files in DIR/tables."
+            metavar="ADDRESS",
+            help="sqlite:FILE, duckdb:FILE, parquet:FOLDER or postgresql://…; else CSV files in DIR/tables.",
         ),
     ] = None,
     sign: Annotated[bool, typer.Option("--sign", help="Make a key, and sign whatever the peer publishes.")] = False,
