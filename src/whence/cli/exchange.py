@@ -15,7 +15,7 @@ from whence.cli.functions import load_functions
 from whence.cli.programs import FunctionsOption
 from whence.cli.terminal import counted, err, out, show
 from whence.cli.why import Format, print_answer, print_graph
-from whence.exchange.answers import answers
+from whence.exchange.answers import answers, sql_answers
 from whence.exchange.check import load_confederation_file
 from whence.exchange.compile import compile_confederation
 from whence.exchange.explain import ExchangeDerivations, cost_in_eyes_of, restrict
@@ -349,14 +349,21 @@ def uses(folder: FolderArgument, row: RowArgument, *, functions: FunctionsOption
 @exchange.command()
 def query(
     folder: FolderArgument,
-    rules: Annotated[str, typer.Argument(metavar="RULES", help="Such as 'ans(n) :- B(b, n).'")],
+    question: Annotated[
+        str, typer.Argument(metavar="RULES|SQL", help="Such as 'ans(n) :- B(b, n).' or 'SELECT name FROM B'.")
+    ],
     *,
     nulls: Annotated[bool, typer.Option("--nulls", help="Also answers that hold invented values.")] = False,
     functions: FunctionsOption = None,
 ) -> None:
     """Ask what holds, whatever values the invented ones stand for."""
     with _opened(folder, functions) as peer:
-        for row in sort_rows(answers(peer.instance, peer.replica.files, rules, nulls=nulls)):
+        files = peer.replica.files
+        if question.split(maxsplit=1)[0].upper() in ("SELECT", "WITH"):
+            found = sql_answers(peer.instance, files, peer.name, question, nulls=nulls)
+        else:
+            found = answers(peer.instance, files, question, nulls=nulls)
+        for row in sort_rows(found):
             typer.echo("\t".join(value if isinstance(value, str) else show_value(value) for value in row))
 
 

@@ -1,8 +1,8 @@
 """A peer's tables in PostgreSQL, whose changes are captured: only rows that were touched since the last time are looked at.
 
 `whence capture TABLE` makes the database record every change of a user's own table. A row is what the table has of it now,
-whoever touched it in between and in which order; so what the exchange wrote itself may be looked at again and changes nothing. The
-position is one behind which no change can appear any more. Tables that are not captured are read whole.
+whoever touched it in between; so what the exchange wrote itself may be looked at again and changes nothing. No change can
+appear any more behind the position. Tables that are not captured are read whole.
 """
 
 from __future__ import annotations
