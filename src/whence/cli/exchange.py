@@ -19,7 +19,7 @@ from whence.exchange.answers import answers, sql_answers
 from whence.exchange.check import load_confederation_file
 from whence.exchange.compile import compile_confederation
 from whence.exchange.explain import ExchangeDerivations, cost_in_eyes_of, restrict
-from whence.exchange.instance import STRATEGIES, Delta, Edit
+from whence.exchange.instance import ON_SPARK, STRATEGIES, Delta, Edit
 from whence.exchange.model import Files
 from whence.exchange.parser import read_files
 from whence.exchange.peer import Imported, Peer
@@ -55,7 +55,7 @@ RowArgument = Annotated[
 ]
 PreviewOption = Annotated[bool, typer.Option("--preview", help="Only show what would happen.")]
 StrategyOption = Annotated[
-    str, typer.Option(metavar="NAME", help=f"How rows are kept current: {', '.join(STRATEGIES)}.")
+    str, typer.Option(metavar="NAME", help=f"How rows are kept current: {', '.join(STRATEGIES)}; or on {ON_SPARK}.")
 ]
 _MOST = 20
 

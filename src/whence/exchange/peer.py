@@ -151,6 +151,8 @@ class Peer:
         return peer
 
     def close(self) -> None:
+        if self._replica is not None:
+            self._replica.instance.close()
         if self._lock is not None:
             self._lock.release()
             self._lock = None
