@@ -94,7 +94,10 @@ class _Question:
     def __init__(self, left: Query, right: Query, semiring: str) -> None:
         if semiring not in {*CRITERIA, *ADDING, *NUMBERS, *RINGS}:
             raise NotInThisSemiring(f"{semiring} is not a semiring to compare queries in; polynomial tells the most")
-        self._left, self._right = left, right
+        if (left.minus or right.minus) and semiring not in RINGS:
+            names = " and ".join(sorted(RINGS))
+            raise NotInThisSemiring(f"rules that take away have a meaning in {names} only, not in {semiring}")
+        self._left, self._right = _without_signs(left, right), _without_signs(right, left)
         self._semiring = SEMIRINGS[semiring]
         parts = left.parts + right.parts
         self._constants = constants_of(parts)
@@ -343,6 +346,12 @@ class _Question:
         except TooHard:
             return None
         return None if bag is None else tags_of(self._semiring, bag)
+
+
+def _without_signs(query: Query, other: Query) -> Query:
+    """A - B and C - D are the same if A + D and C + B are."""
+    plus = tuple(part for part in query.parts if part.sign > 0)
+    return replace(query, parts=plus + tuple(replace(part, sign=1) for part in other.parts if part.sign < 0))
 
 
 def _check_comparable(left: Query, right: Query) -> None:

@@ -134,8 +134,8 @@ class NamedSource:
         return host, port
 
     def _topics(self) -> tuple[str, list[str]]:
-        parts = urlsplit(self.text)
-        return parts.netloc, parts.path.strip("/").split(",")
+        servers, _, topics = self.text.partition("://")[2].partition("/")  # a topic may have a # in it
+        return servers, topics.strip("/").split(",")
 
     def _database(self) -> tuple[str, str]:
         """The URL as libpq takes it, and the schema of the tables: `public`, or what follows `schema=`."""

@@ -155,6 +155,28 @@ def _from_html(text: str, relation: Relation, types: Types) -> Iterator[Tuple]:
     raise ValueError(f"it has no table with the columns {', '.join(each.name for each in relation.fields)}")
 
 
+def _from_metrics(text: str, relation: Relation, types: Types) -> Iterator[Tuple]:
+    """The figures that a run leaves in its state (`metrics.json`): what the engine does, as data.
+
+    A relation with a column `view` has a row for each view, with its `rows`. Another one has one row, with columns `epoch` (the
+    last), `bytes`, and of all since the process began `epochs`, `updates`, `inserted`, `deleted`, `rounds` and `microseconds`.
+    """
+    found = json.loads(text)
+    if not isinstance(found, dict) or not {"last", "totals"} <= found.keys():
+        raise ValueError("these are not the figures of a run")
+    last, totals = found["last"], found["totals"]
+    if any(each.name == "view" for each in relation.fields):
+        rows = [["view", "rows"], *([name, str(size)] for name, size in last["tuples"].items())]
+        return _by_name(rows, relation, types)
+    work = {
+        **{name: totals[name] for name in ("epochs", "updates", "inserted", "deleted", "rounds")},
+        "epoch": last["epoch"],
+        "bytes": last["state_bytes"],
+        "microseconds": round(totals["seconds"] * 1e6),
+    }
+    return _by_name([list(work), [str(value) for value in work.values()]], relation, types)
+
+
 def _from_calendar(text: str, relation: Relation, types: Types) -> Iterator[Tuple]:
     """A row for each event: columns are named after properties (`summary`, `location`, `uid`, …); `start` and `end` are seconds.
 
@@ -242,4 +264,10 @@ class _Tables(HTMLParser):
 
 
 Reader = Callable[[str, Relation, Types], Iterator[Tuple]]
-FORMATS: Mapping[str, Reader] = {"json": _from_json, "csv": _from_csv, "html": _from_html, "ics": _from_calendar}
+FORMATS: Mapping[str, Reader] = {
+    "json": _from_json,
+    "csv": _from_csv,
+    "html": _from_html,
+    "ics": _from_calendar,
+    "metrics": _from_metrics,
+}
