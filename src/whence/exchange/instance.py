@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple, Protocol, runtime_checkable
 
+from whence.engine.propagate import PropagateDelete
 from whence.exchange.compile import (
     CHOSEN,
     LOCAL,
@@ -24,7 +25,6 @@ from whence.exchange.compile import (
     table_of,
 )
 from whence.exchange.model import Confederation, SchemaMapping
-from whence.exchange.propagate import PropagateDelete
 from whence.exchange.recompute import Recompute
 from whence.exchange.rows import Rows, unwrap
 from whence.io.changes import Changes, Update
