@@ -7,8 +7,8 @@ from whence.cli.programs import ConfinedOption, FunctionsOption, ProgramArgument
 from whence.lang.program import output_names
 from whence.plan import compile_evaluation, compile_plan
 from whence.plan.describe import describe_plan
+from whence.plan.describe_parts import describe_partitioning
 from whence.plan.describe_places import describe_places
-from whence.plan.partition import describe_partitioning
 
 
 def explain_plan(
@@ -19,8 +19,8 @@ def explain_plan(
     Strata come in the order they are evaluated. For each rule there is one plan for each literal that can change: the joins and
     tests that find what follows, with the indexes they use. $0, $1, … are the values of variables.
 
-    The end tells whether the state of a run can be kept in parts, and by which columns; and, where arguments marked @ say which
-    node holds a tuple, what each node runs and what is shipped where.
+    The end tells whether the state of a run can be kept in parts, by which columns, and what parts ship each other; and, where
+    arguments marked @ say which node holds a tuple, what each node runs and what is shipped where.
     """
     with reported_errors():
         loaded = load_program(program, functions, confined=confined)

@@ -15,7 +15,7 @@ from whence.plan import Plan
 
 @dataclass(frozen=True)
 class Course:
-    """`feeders` has by stratum the last one below whose tuples it takes. Those `growing` lose nothing if no base relation does."""
+    """`feeders` has by stratum the last one below whose tuples it takes. `growing` ones lose nothing if no base relation does."""
 
     plan: Plan
     joint: frozenset[int]

@@ -25,7 +25,7 @@ class Manifest:
     """`delivered` is an epoch that every sink has; those after it may have to be delivered again.
 
     `record` names the relations whose derivations are recorded. `parts` is their number if the state is kept in parts, and
-    `columns` what its relations are split by.
+    `columns` what its relations are split by; if it `ships`, parts need something of each other.
     """
 
     name: str
@@ -35,6 +35,7 @@ class Manifest:
     record: tuple[str, ...] = ()
     parts: int | None = None
     columns: Mapping[str, int] = field(default_factory=dict)
+    ships: bool = False
 
     @classmethod
     def of(cls, program: Program) -> Manifest:
@@ -63,6 +64,7 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
         "record": list(manifest.record),
         "parts": manifest.parts,
         "columns": dict(manifest.columns),
+        "ships": manifest.ships,
     }
     path, previous = folder / NAME, folder / PREVIOUS
     if path.exists():
@@ -101,7 +103,7 @@ def _read(path: Path) -> Manifest:
         raise StateError([f"{path} has format {content['format']}; this version reads format {FORMAT}"])
     snapshots = tuple(Snapshot(**each) for each in content["snapshots"])
     program = content["program"]
-    kept = {name: content[name] for name in ("delivered", "parts", "columns") if name in content}
+    kept = {name: content[name] for name in ("delivered", "parts", "columns", "ships") if name in content}
     return Manifest(program["name"], program["text"], snapshots, record=tuple(content.get("record", ())), **kept)
 
 

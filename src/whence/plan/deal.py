@@ -21,7 +21,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
 from whence.lang.diagnostics import Diagnostic, ProgramError
-from whence.lang.program import Atom, Literal, Program, Relation, Rule, Var
+from whence.lang.program import Atom, Const, Literal, Program, Relation, Rule, Term, Var
 from whence.lang.strata import stratify
 from whence.lang.tree import walk
 from whence.plan.compile import compile_plan
@@ -34,6 +34,7 @@ from whence.plan.partition import (
     in_own_part,
     in_part,
     part_of,
+    partition,
     refuse_chosen,
 )
 from whence.plan.steps import StratumPlan
@@ -86,9 +87,11 @@ def deal(program: Program, wanted: Iterable[str]) -> Dealing:
     needed = keep_needed(program, wanted)
     refuse_chosen(needed)
     whole = dict(_unshippable(needed))
+    derived = [name for name in needed.relations if name not in needed.base_relations]
+    if not wanted.intersection(derived):
+        raise NotPartitionable("nothing that is wanted is derived")
     while True:
         columns = _Choice(needed, whole.keys()).best()
-        derived = [name for name in needed.relations if name not in needed.base_relations]
         if not columns.keys() & derived:
             why = next(iter(whole.values()), "") or "no relation that is derived has a column to be split by"
             raise NotPartitionable(why)
@@ -96,6 +99,20 @@ def deal(program: Program, wanted: Iterable[str]) -> Dealing:
             return _dealt(needed, columns)
         except _NotNative as found:
             whole |= found.reasons
+        except ProgramError as error:  # what a rewrite must not do to a recursion through aggregates
+            inside = {name for stratum in needed.strata if stratum.monotone for name in stratum.relations}
+            if not inside - whole.keys():
+                raise NotPartitionable(error.diagnostics[0].text) from None
+            whole |= dict.fromkeys(inside, "recursion through aggregates cannot be taken apart")
+
+
+def divide(program: Program, wanted: Iterable[str]) -> Partitioning:
+    """Parts that need nothing of each other, or else a `Dealing`. Raises `NotPartitionable` if there is neither."""
+    wanted = frozenset(wanted)
+    try:
+        return partition(program, wanted)
+    except NotPartitionable:
+        return deal(program, wanted)
 
 
 # -- rules ------------------------------------------------------------------------------------------------------------
@@ -208,6 +225,7 @@ class _Choice:
             for name in names:
                 self.users[name].append(at)
         self.known: dict[tuple[object, ...], int] = {}
+        self.unsteady = frozenset(_unsteady(program))
 
     def best(self) -> dict[str, int]:
         possible = {name: self._possible(relation) for name, relation in self.program.relations.items()}
@@ -226,7 +244,7 @@ class _Choice:
             return (relation.location,)
         window = relation.window
         columns = range(relation.arity) if window is None or window.rows is None else window.by
-        return (*columns, None)
+        return (*(column for column in columns if (relation.name, column) not in self.unsteady), None)
 
     def _improved(
         self, places: dict[str, int | None], possible: Mapping[str, tuple[int | None, ...]]
@@ -264,3 +282,32 @@ class _Choice:
             program = _with_places(replace(self.program, relations=relations), chosen)
             self.known[key] = shipping_weight(program, self.rules[at], self.whole)
         return self.known[key]
+
+
+def _unsteady(program: Program) -> Iterator[tuple[str, int]]:
+    """Columns of recursions through aggregates whose values change as the recursion goes on: a tuple has to stay where it is."""
+    for stratum in program.strata:
+        if not stratum.monotone:
+            continue
+        rules = [rule for rule in program.rules if rule.head.relation in stratum.relations]
+        found: set[tuple[str, int]] = set()
+        while (
+            more := {
+                (rule.head.relation, at)
+                for rule in rules
+                for at, arg in enumerate(rule.head.args)
+                if not isinstance(arg, Const) and not _is_steady(arg, rule, found)
+            }
+            - found
+        ):
+            found |= more
+        yield from found
+
+
+def _is_steady(arg: Term, rule: Rule, unsteady: Set[tuple[str, int]]) -> bool:
+    return any(
+        arg == each and (literal.relation, at) not in unsteady
+        for literal in rule.body
+        if isinstance(literal, Atom)
+        for at, each in enumerate(literal.args)
+    )

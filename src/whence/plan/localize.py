@@ -224,7 +224,7 @@ class _Localizer:
     def with_copies(self, subsumption: Subsumption) -> Subsumption:
         """The same, asking copies for what lives elsewhere."""
         literals = self._placed_literals(subsumption.body)
-        return replace(subsumption, body=self._about_copies(subsumption.body, literals))
+        return replace(subsumption, body=self._about_copies(subsumption.body, literals, subsumption.name))
 
     def _placed_literals(self, body: tuple[Literal, ...]) -> tuple[int, ...]:
         return tuple(
@@ -259,22 +259,23 @@ class _Localizer:
 
     def _copied(self, rule: Rule, literals: tuple[int, ...]) -> Rule:
         self.weight += 10 * sum(self._weight_of_copies(rule, at) for at in literals)
-        return replace(rule, body=self._about_copies(rule.body, literals))
+        return replace(rule, body=self._about_copies(rule.body, literals, rule.name))
 
-    def _about_copies(self, body: tuple[Literal, ...], literals: tuple[int, ...]) -> tuple[Literal, ...]:
+    def _about_copies(self, body: tuple[Literal, ...], literals: tuple[int, ...], name: str) -> tuple[Literal, ...]:
         names = {
-            part.relation: self._copy_of(self.relations[part.relation])
+            part.relation: self._copy_of(self.relations[part.relation], name)
             for at in literals
             for part in walk(body[at])
             if isinstance(part, Atom) and place_of(part, self.relations) is not None
         }
         return tuple(_about(each, names) if at in literals else each for at, each in enumerate(body))
 
-    def _copy_of(self, relation: Relation) -> str:
+    def _copy_of(self, relation: Relation, made_for: str) -> str:
         name = f"{relation.name}!all"
         if name not in self.relations:
             args = tuple(Var(f"c{at}", each.kind) for at, each in enumerate(relation.fields))
             self.relations[name] = Relation(name, relation.fields, relation.span, everywhere=True)
+            self.helpers[name] = made_for
             atom = Atom(relation.name, args, relation.span)
             self._keep(
                 Rule(f"{name}#1", Atom(name, args, relation.span), (atom,), relation.span),

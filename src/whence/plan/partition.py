@@ -111,17 +111,6 @@ def partition(program: Program, wanted: Iterable[str]) -> Partitioning:
     return Partitioning.by(program, wanted, {name: place for name, place in best.items() if place is not None})
 
 
-def describe_partitioning(program: Program, wanted: Iterable[str]) -> list[str]:
-    """How the state can be kept in parts, or why it cannot."""
-    try:
-        found = partition(program, wanted)
-    except NotPartitionable as reason:
-        return [f"state: in one piece, because {reason}"]
-    by = ", ".join(f"{name}.{_field(program, name, column)}" for name, column in found.columns.items())
-    lines = [f"state: in parts by {by}"]
-    return [*lines, f"  every part holds all of {', '.join(found.whole)}"] if found.whole else lines
-
-
 # -- what may be split ------------------------------------------------------------------------------------------------
 
 
@@ -287,10 +276,6 @@ def _completed(places: _Places, order: list[str], reads: _Reads) -> Mapping[str,
             if not places[name]:
                 return None
     return {name: place for name, (place,) in places.items()}
-
-
-def _field(program: Program, relation: str, column: int) -> str:
-    return program.relations[relation].fields[column].name
 
 
 # -- the rules of a part ----------------------------------------------------------------------------------------------
