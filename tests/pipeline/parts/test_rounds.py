@@ -9,6 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from tests.faults import workload
 from tests.pipeline.parts.carrier import InProcess
 from tests.pipeline.parts.test_keeper import SHORT, Told, as_sets, random_epochs
 
@@ -26,31 +27,7 @@ from whence.pipeline.parts.rounds import Journey, Rounds, Said, Way
 from whence.pipeline.parts.store import PartedStore
 from whence.pipeline.verify import verify
 
-# Nothing of it can be split so that parts need nothing of each other: the recursion joins itself, and counts go over all of it.
-TOGETHER = load("""\
-.decl link(src: symbol, dst: symbol, cost: number)
-.input link
-.lifetime link 90
-.decl node(name: symbol)
-.input node
-.window node(rows=6)
-.decl reach(src: symbol, dst: symbol)
-reach(x, y) :- link(x, y, _).
-reach(x, z) :- reach(x, y), reach(y, z).
-.decl lonely(name: symbol)
-lonely(x) :- node(x), !reach(_, x).
-.decl way(src: symbol, dst: symbol, cost: number)
-way(x, y, c) :- link(x, y, c).
-way(x, z, c + d) :- cheapest(x, y, c), cheapest(y, z, d).
-.decl cheapest(src: symbol, dst: symbol, cost: number)
-cheapest(x, y, c) :- way(x, y, _), c = min d : { way(x, y, d) }.
-.decl size(n: number)
-size(n) :- n = count : { reach(_, _) }.
-.output reach
-.output lonely
-.output cheapest
-.output size
-""")
+TOGETHER = load(workload.TOGETHER)
 
 
 def keep(

@@ -12,7 +12,7 @@ from whence.pipeline.files import StateError
 from whence.pipeline.folder import Store, lock_folder, look_into
 from whence.pipeline.parts.store import PartedStore
 from whence.pipeline.store import WholeStore
-from whence.plan.deal import divide
+from whence.plan.deal import Dealing, divide
 from whence.plan.partition import NotPartitionable, Partitioning, partition
 
 
@@ -69,6 +69,13 @@ def choose(
     if reason := _why_in_one_piece(state, partition):
         return Division(None, f"{rows:,} rows are more than {limit:,}, but {reason}")
     return Division(cores(), f"{rows:,} rows are more than {limit:,}")
+
+
+def needs_each_other(state: Store) -> bool:
+    """Whether the parts of a state, or those it would have, ship each other what they need."""
+    return (
+        state.manifest.ships if state.parts is not None else isinstance(divide(state.program, state.outputs), Dealing)
+    )
 
 
 def _why_in_one_piece(state: Store, way: Callable[[Program, Iterable[str]], Partitioning]) -> str:

@@ -145,10 +145,6 @@ class Carrier(Protocol):
         """Has every part carry out the order by itself."""
 
 
-class _Lost(Exception):
-    pass
-
-
 @dataclass(frozen=True)
 class _Team:
     """Parts as they have been made."""
@@ -169,14 +165,12 @@ class Rounds:
         self._usual = _FIRST
 
     def __call__(self, order: Order) -> list[Done]:
-        reason = ""
-        for _ in range(_ATTEMPTS):
+        for _ in range(_ATTEMPTS - 1):
             try:
                 return self._carried_out(order)
-            except _Lost as lost:
-                reason = str(lost)
-        hint = "started again, the run goes on with this epoch"
-        raise BatchFailed([f"could not {order.action.value} the parts of the state: {reason}"], hints=[hint])
+            except BatchFailed:
+                continue  # a worker is gone, and with it a part or a task: all parts are made anew
+        return self._carried_out(order)
 
     def _carried_out(self, order: Order) -> list[Done]:
         # Forgotten until it has come through: it may stop half-way.
@@ -192,7 +186,7 @@ class Rounds:
         else:
             journey = Journey(told, team.made, team.secret, team.addresses, ())
             self._number += 1
-            done = _done(self._carrier.ask(journey, self._number))
+            done = _done(order, self._carrier.ask(journey, self._number))
         if not any(each.error for each in done):
             self._team = team
         return done
@@ -224,7 +218,7 @@ class Rounds:
             rounds = _MORE
         lost = next((each.lost for each in said if each.lost), "")
         if lost:
-            raise _Lost(lost)
+            raise _lost(journey.order, lost)
         done = [each.done or Done(each.part) for each in said]
         if not any(each.error for each in done) and done[0].epochs:
             self._usual = max(each.exchanges for each in done[0].epochs)
@@ -238,10 +232,15 @@ def _with_bytes(done: Done, shuffled: int) -> list[EpochWork]:
     return [replace(each, shuffled_bytes=shuffled * each.exchanges // total) for each in done.epochs]
 
 
-def _done(answers: Sequence[Answer]) -> list[Done]:
+def _done(order: Order, answers: Sequence[Answer]) -> list[Done]:
     found = []
     for answer in answers:
         if answer.done is None:
-            raise _Lost(answer.lost)
+            raise _lost(order, answer.lost)
         found.append(answer.done)
     return found
+
+
+def _lost(order: Order, reason: str) -> BatchFailed:
+    hint = "started again, the run goes on with this epoch"
+    return BatchFailed([f"could not {order.action.value} the parts of the state: {reason}"], hints=[hint])
