@@ -50,6 +50,18 @@ def test_what_parts_need_of_nobody_is_not_dealt() -> None:
     assert isinstance(divide(load(CLOSURE), ["r"]), Dealing)
 
 
+def test_places_that_the_program_marks_come_before_parts_that_need_nobody() -> None:
+    text = (
+        ".decl link(@a: symbol, b: symbol) MARK .input link .output reach "
+        "reach(@x, y) :- link(@x, y). reach(@x, z) :- reach(@x, y), link(@y, z)."
+    )
+    program = load(text.replace("MARK", ""))
+    assert divide(program, ["reach"]).columns == {"link": 0, "reach": 0}
+    assert "(link would live elsewhere than the program says)" in describe_partitioning(program, ["reach"])[1]
+    everywhere = load(text.replace("MARK", "everywhere").replace("link(@", "link("))
+    assert type(divide(everywhere, ["reach"])) is Partitioning
+
+
 def test_what_is_not_joined_or_is_counted_as_a_whole_is_copied() -> None:
     how = dealt(CLOSURE + ".decl n(n: number) .output n n(n) :- n = count : { r(_, _) }. "
                 ".decl pair(x: number, y: number) .output pair pair(x, y) :- r(x, _), r(y, _), !r(x, y).")  # fmt: skip

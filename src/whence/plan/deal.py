@@ -107,12 +107,23 @@ def deal(program: Program, wanted: Iterable[str]) -> Dealing:
 
 
 def divide(program: Program, wanted: Iterable[str]) -> Partitioning:
-    """Parts that need nothing of each other, or else a `Dealing`. Raises `NotPartitionable` if there is neither."""
+    """Parts that need nothing of each other, if they are where the program places them, or else a `Dealing`.
+
+    Raises `NotPartitionable` if there is neither.
+    """
     wanted = frozenset(wanted)
+    return deal(program, wanted) if why_together(program, wanted) else partition(program, wanted)
+
+
+def why_together(program: Program, wanted: Iterable[str]) -> str:
+    """Why parts need something of each other; empty if they do not."""
     try:
-        return partition(program, wanted)
-    except NotPartitionable:
-        return deal(program, wanted)
+        found = partition(program, wanted)
+    except NotPartitionable as reason:
+        return str(reason)
+    marked = {name: each.location for name, each in found.program.relations.items() if each.location is not None}
+    strays = [name for name, column in marked.items() if found.columns.get(name) != column]
+    return f"{', '.join(strays)} would live elsewhere than the program says" if strays else ""
 
 
 # -- rules ------------------------------------------------------------------------------------------------------------

@@ -5,27 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from whence.lang.program import Program
-from whence.plan.deal import Dealing, deal
-from whence.plan.partition import NotPartitionable, Partitioning, partition
+from whence.plan.deal import Dealing, divide, why_together
+from whence.plan.partition import NotPartitionable, Partitioning
 
 
 def describe_partitioning(program: Program, wanted: Iterable[str]) -> list[str]:
     """How the state can be kept in parts, or why it cannot."""
     wanted = frozenset(wanted)
     try:
-        found = partition(program, wanted)
+        found = divide(program, wanted)
     except NotPartitionable as reason:
-        try:
-            dealt = deal(program, wanted)
-        except NotPartitionable as other:
-            return [f"state: in one piece, because {other}"]
-        return list(_together(dealt, str(reason)))
-    return [f"state: in parts by {_columns(found)}", *_whole(found)]
+        return [f"state: in one piece, because {reason}"]
+    lines = [f"state: in parts by {_columns(found)}"]
+    if found.whole:
+        lines.append(f"  every part holds all of {', '.join(found.whole)}")
+    return [*lines, *_together(found, why_together(program, wanted))] if isinstance(found, Dealing) else lines
 
 
 def _together(how: Dealing, reason: str) -> Iterator[str]:
-    yield f"state: in parts by {_columns(how)}"
-    yield from _whole(how)
     yield f"  parts ship each other what they need ({reason}):"
     inside = []
     for out, name in how.ships.items():
@@ -57,7 +54,3 @@ def _waits(how: Dealing, relations: Iterable[str]) -> bool:
 def _columns(how: Partitioning) -> str:
     relations = how.program.relations
     return ", ".join(f"{name}.{relations[name].fields[column].name}" for name, column in how.columns.items())
-
-
-def _whole(how: Partitioning) -> list[str]:
-    return [f"  every part holds all of {', '.join(how.whole)}"] if how.whole else []
