@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
+from random import Random
 
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
@@ -62,3 +64,21 @@ def test_parts_agree_with_one_process(run: Run, parts: int) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         check_parts(run, run.program, parts)
+
+
+@settings(
+    max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
+)
+@given(run=runs(), parts=st.integers(2, 4), seed=st.integers(0, 10**6))
+def test_parts_agree_with_one_process_wherever_relations_are_placed(run: Run, parts: int, seed: int) -> None:
+    """Some relations are marked, at any of their columns, or as everywhere."""
+    random = Random(seed)
+    relations = dict(run.program.relations)
+    for name, relation in relations.items():
+        if relation.fields and random.random() < 0.5:
+            relations[name] = replace(relation, location=random.randrange(relation.arity))
+        elif random.random() < 0.2:
+            relations[name] = replace(relation, everywhere=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        check_parts(run, replace(run.program, relations=relations), parts)

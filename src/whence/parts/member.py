@@ -87,6 +87,7 @@ class Member:
         self._delivered = 0  # what strata below have told has been delivered
         self._idle: frozenset[int] = frozenset()
         self._grows = False
+        self._is_first = True
 
     # -- an epoch
 
