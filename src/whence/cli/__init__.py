@@ -40,9 +40,21 @@ COMMANDS = (
         PROGRAMS,
     ),
     LazyCommand(
+        "optimize",
+        "whence.cli.optimize:optimize",
+        "Find the cheapest plan of a query, and find it again when statistics change.",
+        PROGRAMS,
+    ),
+    LazyCommand(
         "run",
         "whence.cli.run:run",
         "Keep the views of a program current under updates, and say what changes.",
+        PROGRAMS,
+    ),
+    LazyCommand(
+        "serve",
+        "whence.cli.serve:serve",
+        "Show the views of a program on a page that stays current, and answer why its rows are there.",
         PROGRAMS,
     ),
     LazyCommand(
@@ -75,6 +87,7 @@ COMMANDS = (
         "Run event programs, keep what is needed to say why, and ask.",
         PROGRAMS,
     ),
+    LazyCommand("shell", "whence.cli.shell:shell", "Ask questions, try updates and rules out, at a prompt.", QUESTIONS),
     LazyCommand(
         "why", "whence.cli.why:why", "Show why a fact holds: its smallest proof, down to base facts.", QUESTIONS
     ),

@@ -23,10 +23,12 @@ from whence.cli.progress import Progress
 from whence.cli.run_summary import Totals, as_table
 from whence.cli.run_summary import as_json as summed_up
 from whence.cli.terminal import err, show, show_diagnostic
+from whence.cli.upgrade import DefaultOption, DryRunOption, UpgradeOption, bring_over
 from whence.io import FactError
 from whence.io import updates as records
 from whence.io.changes import Position
 from whence.io.confined import refuse_files_outside
+from whence.io.frames import found_beside
 from whence.lang.load import nothing_shown
 from whence.lang.program import Program, Transfer, output_names
 from whence.lang.transfers import read_options
@@ -41,7 +43,7 @@ from whence.pipeline.records import Bury
 from whence.pipeline.report import EpochReport
 from whence.pipeline.sinks import Sink
 from whence.pipeline.sinks.json_lines import JsonLines, JsonLinesSink
-from whence.pipeline.sources.named import NamedSource
+from whence.pipeline.sources.named import NamedSource, NamedSources
 from whence.plan import UnsuitableStrategy
 from whence.plan.record import with_derivations
 
@@ -72,10 +74,11 @@ def run(
     program: ProgramArgument,
     *,
     updates: Annotated[
-        NamedSource,
+        list[NamedSource],
         typer.Option(
             metavar="FILE|DIR|URL|-",
-            help="JSON lines; - is the standard input. Or socket://HOST:PORT, kafka://HOST:PORT/TOPIC, postgresql://…",
+            help="""JSON lines; - is the standard input. Or socket://HOST:PORT, kafka://HOST:PORT/TOPIC, mqtt://HOST:PORT/TOPIC,
+            postgresql://…, poll+http://HOST/PAGE#relation=R. With --no-spark it may be given several times.""",
             parser=source_argument,
         ),
     ],
@@ -83,6 +86,9 @@ def run(
         Path | None,
         typer.Option(metavar="DIR", help="Keep the state here, and go on from it.", file_okay=False),
     ] = None,
+    upgrade: UpgradeOption = False,
+    dry_run: DryRunOption = False,
+    default: DefaultOption = None,
     facts: Annotated[
         Path | None,
         typer.Option("-F", "--fact-dir", metavar="DIR", help=_FACTS_HELP, exists=True, file_okay=False),
@@ -140,22 +146,16 @@ def run(
     """
     stem = "stdin" if program == STDIN else program.stem
     letters_path = dead_letters or changes.with_name(f"{stem}.dead.jsonl")
-    _refuse_clashes(program, updates, {"--changes": changes, "--dead-letters": letters_path})
-    if follow and updates.comes_once:
-        name = "the standard input" if updates.name == "<stdin>" else updates.name
-        raise typer.BadParameter(f"{name} is read until it ends anyway", param_hint="--follow")
-    if not updates.is_lines and not no_spark:
-        reason = (
-            f"{updates.name} is read with --no-spark; on Spark, whence.spark.maintain takes it as a streaming source"
-        )
-        raise typer.BadParameter(reason, param_hint="--updates")
+    for each in updates:
+        _refuse_clashes(program, each, {"--changes": changes, "--dead-letters": letters_path})
+    source = _source(updates, follow=follow, no_spark=no_spark)
     if partitions is not None and (state is None or no_spark):
         reason = "parts are in the memory of Spark's workers" if no_spark else "parts are kept in the folder of --state"
         raise typer.BadParameter(reason, param_hint="--partitions")
     silent = quiet or as_json
     # Nothing moves on the terminal while changes are printed to it.
     still = silent or (changes == STDOUT and sys.stdout.isatty())
-    with reported_errors(), shown_warnings(quiet=silent), _quiet_end(), _interrupts() as interrupt:
+    with reported_errors(), shown_warnings(quiet=silent), _quiet_end(), interrupts() as interrupt:
         loaded = load_program(program, functions, confined=confined)
         if confined:
             refuse_files_outside(loaded, facts, None)
@@ -168,9 +168,10 @@ def run(
                 loaded = with_derivations(loaded, record)
             except ValueError as error:
                 raise typer.BadParameter(str(error), param_hint="--record") from None
+        bring_over(state, loaded, upgrade=upgrade, dry_run=dry_run, defaults=default or [], quiet=silent)
         with (
             Progress(err, "reading", quiet=still) as progress,
-            _opened(state, loaded) as store,
+            opened_state(state, loaded) as store,
             _sink(changes, loaded, durable=state is not None) as sink,
         ):
             is_resumed = store is not None and not store.is_new
@@ -197,9 +198,9 @@ def run(
                 on_choice=None if silent else lambda choice: show(err, str(choice)),
             )
             keeping = Keeping(loaded, options)
-            letters = records.DeadLetterFile(letters_path, resume=is_resumed, repeats=not updates.comes_once)
-            bury = _refusing(updates) if strict else _burying(updates, letters, durable=state is not None)
-            take = _Taking(loaded, keeping, updates, epoch_size, bury, totals, follow, interrupt.is_set)
+            letters = records.DeadLetterFile(letters_path, resume=is_resumed, repeats=not source.comes_once)
+            bury = _refusing(source) if strict else _burying(source, letters, durable=state is not None)
+            take = _Taking(loaded, keeping, source, epoch_size, bury, totals, follow, interrupt.is_set)
             keeper: Keeper
             try:
                 if no_spark:
@@ -217,13 +218,26 @@ def run(
         err.print(summary, soft_wrap=as_json)
 
 
+def _source(updates: list[NamedSource], *, follow: bool, no_spark: bool) -> NamedSource | NamedSources:
+    source = updates[0] if len(updates) == 1 else NamedSources(tuple(dict.fromkeys(updates)))
+    if follow and isinstance(source, NamedSource) and source.comes_once:
+        name = "the standard input" if source.name == "<stdin>" else source.name
+        raise typer.BadParameter(f"{name} is read until it ends anyway", param_hint="--follow")
+    if not source.is_lines and not no_spark:
+        reason = (
+            f"{source.name} is read with --no-spark; on Spark, whence.spark.maintain takes it as a streaming source"
+        )
+        raise typer.BadParameter(reason, param_hint="--updates")
+    return source
+
+
 @dataclass(frozen=True)
 class _Taking:
     """Lines taken through a keeper, one way or the other; the one that came to the end is given."""
 
     program: Program
     keeping: Keeping
-    updates: NamedSource
+    updates: NamedSource | NamedSources
     epoch_size: int | None
     bury: Bury
     totals: Totals
@@ -260,6 +274,7 @@ class _Taking:
                 spark()
             keeper = self._started(store, lambda: self.keeping.start(choice, store, facts, spark))
             run = SpooledRun(self.keeping, keeper, folder, records.Schema.of(self.program), self.epoch_size, self.bury)
+            assert isinstance(self.updates, NamedSource)  # several are read in one process
             lines = self.updates.lines(run.begin(), follow=self.follow, stopped=self.stopped)
             return run.run(lines, spark())
 
@@ -298,7 +313,7 @@ class _Stream(JsonLines):
 
 
 @contextmanager
-def _opened(state: Path | None, program: Program) -> Iterator[Store | None]:
+def opened_state(state: Path | None, program: Program) -> Iterator[Store | None]:
     store = None if state is None else open_state(state, program)
     try:
         yield store
@@ -308,7 +323,7 @@ def _opened(state: Path | None, program: Program) -> Iterator[Store | None]:
 
 
 @contextmanager
-def _interrupts() -> Iterator[Event]:
+def interrupts() -> Iterator[Event]:
     """Set by the first SIGINT or SIGTERM; the second does what it does elsewhere."""
     asked = Event()
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
@@ -339,7 +354,7 @@ def _sink(path: Path, program: Program, *, durable: bool) -> Iterator[Sink]:
             yield stream
 
 
-def _refusing(updates: NamedSource) -> Bury:
+def _refusing(updates: NamedSource | NamedSources) -> Bury:
     def refuse(letter: records.DeadLetter, place: Position) -> NoReturn:
         where = f"{updates.place_of(place)}:{letter.line}"
         raise FactError([f"{where}: {letter.reason}"], hints=["without --strict the run goes on"])
@@ -347,7 +362,7 @@ def _refusing(updates: NamedSource) -> Bury:
     return refuse
 
 
-def _burying(updates: NamedSource, letters: records.DeadLetterFile, *, durable: bool) -> Bury:
+def _burying(updates: NamedSource | NamedSources, letters: records.DeadLetterFile, *, durable: bool) -> Bury:
     """The name of a line's file is told if there are several, or may be: the next run on a state may read another."""
 
     def bury(letter: records.DeadLetter, place: Position) -> None:
@@ -373,7 +388,9 @@ def _refuse_clashes(program: Path, updates: NamedSource, written: Mapping[str, P
 def with_present_inputs(program: Program, folder: Path) -> Program:
     def is_present(transfer: Transfer) -> bool:
         name = read_options(transfer, program.relations[transfer.relation], lambda *_: None).filename
-        return name is not None and (folder / name).exists()
+        if name is None:
+            return False
+        return (folder / name).exists() or (not transfer.params and found_beside(folder / name) is not None)
 
     return replace(program, transfers=tuple(each for each in program.transfers_of("input") if is_present(each)))
 

@@ -33,6 +33,7 @@ from whence.plan import UnsuitableStrategy
 from whence.plan.localize import place_kind
 from whence.runtime import Channel, Delivery, Wiring
 from whence.runtime.figures import Traffic
+from whence.sensors.translate import Scheme
 
 
 class Strategy(StrEnum):
@@ -40,6 +41,9 @@ class Strategy(StrEnum):
     DRED = "dred"
     RELATIVE = "relative"
     ABSORPTION = "absorption"
+
+
+FIELDS = "Fields of sensors"
 
 
 class Ship(StrEnum):
@@ -71,7 +75,10 @@ def simulate(
     processors: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Deal the nodes to N processors; inside one is free.")
     ] = None,
-    latency: Annotated[float, typer.Option(min=0, metavar="MS", help="Of every channel, without a topology.")] = 1.0,
+    latency: Annotated[
+        float | None,
+        typer.Option(min=0, metavar="MS", help="Of every channel, without a topology: 1, or 10 for a hop of a field."),
+    ] = None,
     jitter: Annotated[float, typer.Option(min=0, metavar="MS", help="Up to so much more, at random.")] = 0.0,
     loss: Annotated[float, typer.Option(min=0, max=0.99, metavar="P", help="The chance to lose a message.")] = 0.0,
     epoch_size: Annotated[
@@ -81,6 +88,44 @@ def simulate(
     picture: Annotated[
         Path | None, typer.Option(metavar="FILE.svg|FILE.html", help="Draw traffic and wrong rows over time.")
     ] = None,
+    field: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FIELD",
+            help="A field of sensors: grid:5x8, random:60:50:20 (nodes, side, radius) or a file of links.",
+            rich_help_panel=FIELDS,
+        ),
+    ] = None,
+    scheme: Annotated[
+        Scheme, typer.Option(help="Where tuples are stored and look for partners.", rich_help_panel=FIELDS)
+    ] = Scheme.AUTO,
+    hashes: Annotated[
+        list[str] | None,
+        typer.Option("--hash", metavar="R=COLUMNS", help="What decides where R lives.", rich_help_panel=FIELDS),
+    ] = None,
+    links: Annotated[
+        str, typer.Option(metavar="R", help="The relation of who hears whom.", rich_help_panel=FIELDS)
+    ] = "link",
+    server: Annotated[
+        str | None,
+        typer.Option(metavar="NODE", help="Where aggregates and --scheme central end.", rich_help_panel=FIELDS),
+    ] = None,
+    skew: Annotated[
+        float, typer.Option(min=0, metavar="MS", help="How far clocks are off.", rich_help_panel=FIELDS)
+    ] = 0.0,
+    retransmit: Annotated[
+        bool, typer.Option("--retransmit", help="Repeat what is lost.", rich_help_panel=FIELDS)
+    ] = False,
+    collide: Annotated[
+        bool, typer.Option("--collide", help="Who is receiving hears nobody else.", rich_help_panel=FIELDS)
+    ] = False,
+    stages: Annotated[
+        int | None,
+        typer.Option(min=0, metavar="N", help="The last stage of recursions that count.", rich_help_panel=FIELDS),
+    ] = None,
+    several_passes: Annotated[
+        bool, typer.Option("--several-passes", help="Join one atom a walk.", rich_help_panel=FIELDS)
+    ] = False,
     functions: FunctionsOption = None,
     timeout: Annotated[
         float | None, typer.Option(min=0, metavar="SECONDS", help="Stop an epoch that takes longer, in real time.")
@@ -94,29 +139,48 @@ def simulate(
     elsewhere. Updates are those of whence run; each epoch is run until nothing is under way any more. Without --topology any two
     nodes are one channel apart.
 
+    With --field the program runs on sensors with radios: tuples are stored along one way through the field and look for partners
+    along another. Updates with times are sensed then. Rows are tentative at first; --trace tells until when.
+
     The exit code is 1 if the program, its updates or its places are wrong, 2 if the command is, 3 at the --timeout.
     """
     silent = quiet or as_json
     if picture is not None and picture.suffix not in (".svg", ".html"):
         raise typer.BadParameter("a picture is FILE.svg or FILE.html", param_hint="--picture")
-    if topology is not None and (latency != 1.0):
+    if topology is not None and latency is not None:
         raise typer.BadParameter("the topology says how long its links take", param_hint="--latency")
     with reported_errors(), _reported_places(), shown_warnings(quiet=silent):
         loaded = load_program(program, functions)
         if not silent:
             for warning in loaded.warnings:
                 show_diagnostic(err, warning, loaded.source)
-        check_placed(loaded)
+        if field is None:
+            check_placed(loaded)
         epochs = list(_epochs(updates, loaded, epoch_size))
-        with Progress(err, "compiling", quiet=silent) as progress, _writing(trace) as tracing:
-            given = {} if facts is None else read_inputs(_present(loaded, facts), facts, progress)
+        if field is not None:
+            from whence.cli.field import FieldOptions, run_field  # noqa: PLC0415 - only fields need it
+
+            hop = 10.0 if latency is None else latency
+            asked = FieldOptions(
+                field, scheme, hashes or (), links, server, hop, jitter, loss, skew, seed, retransmit, collide, stages,
+                several_passes,
+            )  # fmt: skip
+            files = {"facts": facts, "trace": trace, "output": output, "picture": picture}
+            run_field(loaded, program, asked, epochs, **files, as_json=as_json, quiet=quiet)
+            return
+        with Progress(err, "compiling", quiet=silent) as progress, writing(trace) as tracing:
+            given = {} if facts is None else read_inputs(present(loaded, facts), facts, progress)
             network = Network(
                 loaded,
                 strategy=strategy,
                 ship=ship,
                 processors=processors,
                 seed=seed,
-                wiring=_wiring(loaded, topology, Channel(latency / 1000, jitter=jitter / 1000, loss=loss)),
+                wiring=_wiring(
+                    loaded,
+                    topology,
+                    Channel((1.0 if latency is None else latency) / 1000, jitter=jitter / 1000, loss=loss),
+                ),
                 on_delivery=None if tracing is None else lambda each: _trace(tracing, network, each),
             )
             first = [Update("+", name, row) for name, rows in given.items() for row in sorted(rows, key=repr)]
@@ -263,7 +327,7 @@ def _wiring(program: Program, topology: Path | None, channel: Channel) -> Wiring
     return wiring.with_faults(jitter=channel.jitter, loss=channel.loss)
 
 
-def _present(program: Program, folder: Path) -> Program:
+def present(program: Program, folder: Path) -> Program:
     from whence.cli.run import with_present_inputs  # noqa: PLC0415 - brings what a run needs
 
     return with_present_inputs(program, folder)
@@ -280,7 +344,7 @@ def _write(program: Program, network: Network, folder: Path) -> None:
 
 
 @contextmanager
-def _writing(path: Path | None) -> Iterator[TextIO | None]:
+def writing(path: Path | None) -> Iterator[TextIO | None]:
     if path is None:
         yield None
     elif path == STDIN:

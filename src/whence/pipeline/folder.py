@@ -5,15 +5,17 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from whence.io.changes import Changes
+from whence.io.changes import Changes, Epoch
 from whence.io.updates import reported_writing
+from whence.lang.differences import differences
 from whence.lang.program import Program, output_names
 from whence.lang.types import Tuple
 from whence.pipeline import log, metrics
+from whence.pipeline.base import Base
 from whence.pipeline.files import PARTIAL, Damaged, StateError, StateWarning
 from whence.pipeline.lock import StateLock
 from whence.pipeline.log import Segment
@@ -50,6 +52,16 @@ class Store(ABC):
         self.lock = lock
         self._log = folder / "log"
         self._snapshots = folder / "snapshots"
+        self._earlier: dict[int, Program] = {}
+
+    def program_at(self, epoch: int) -> Program:
+        """The program that the state was of in an epoch."""
+        era = next((each for each in self.manifest.earlier if epoch <= each.last), None)
+        if era is None:
+            return self.program
+        if era.last not in self._earlier:
+            self._earlier[era.last] = era.program(self.program.functions)
+        return self._earlier[era.last]
 
     @property
     def is_new(self) -> bool:
@@ -63,7 +75,12 @@ class Store(ABC):
     @property
     def last_epoch(self) -> int:
         segments = self.segments
-        return max(self.manifest.snapshots[-1].epoch, segments[-1].last if segments else 0)
+        return max(self.manifest.snapshots[-1].epoch, segments[-1].last if segments else 0, *self.turns, 0)
+
+    @property
+    def turns(self) -> tuple[int, ...]:
+        """The epochs in which the program became another one: the log has nothing of them, but there are snapshots around."""
+        return tuple(each.last + 1 for each in self.manifest.earlier)
 
     @property
     def known_epoch(self) -> int:
@@ -117,13 +134,35 @@ class Store(ABC):
     def pieces(self) -> Iterator[Piece]:
         """What the last epoch rests on. Raises Damaged."""
 
+    @abstractmethod
+    def oldest_base(self) -> tuple[int, Base]:
+        """The oldest epoch of the program as it is now, and the base tuples after it. Raises Damaged, also if it was forgotten
+        meanwhile.
+        """
+
+    def _oldest_of_program(self) -> Snapshot:
+        turn = max(self.turns, default=0)
+        return next(each for each in self.manifest.snapshots if each.epoch >= turn)
+
+    @abstractmethod
+    def since(self, after: int) -> list[Epoch]:
+        """What came in after an epoch, epoch by epoch. Raises Damaged, also if some of it was forgotten meanwhile."""
+
+    def look_again(self) -> None:
+        """Takes note of what somebody who writes has made of the folder since. Raises StateError."""
+        self.manifest = look_into(self.folder)
+
     def view_at(self, relation: str, epoch: int, *, start: Snapshot | None = None) -> set[Tuple]:
         """An output relation as it was after an epoch. Raises StateError if that is not retained, or has not happened.
 
         It is made from the newest snapshot before, or from the one given.
         """
-        if relation not in self.outputs:
-            raise StateError([f"{relation} is not an output of the program; its outputs are {', '.join(self.outputs)}"])
+        outputs = output_names(self.program_at(epoch))
+        if relation not in outputs:
+            then = " then" if outputs != self.outputs else ""
+            raise StateError(
+                [f"{relation} is not an output of the program; its outputs are{then} {', '.join(outputs)}"]
+            )
         for attempt in range(_ATTEMPTS):
             try:
                 return self._view_at(relation, epoch, start)
@@ -204,6 +243,9 @@ def _manifest(folder: Path, program: Program) -> Manifest:
             raise StateError(
                 [f"{folder} holds the state of a run that records the derivations of {recorded}"], hints=[hint]
             )
-        hint = "run the program it was made with, or start anew with another folder"
-        raise StateError([f"{folder} holds the state of another program: {manifest.name}"], hints=[hint])
-    return manifest
+        changed = differences(manifest.program(program.functions), program)
+        problem = f"{folder} holds the state of another version of {manifest.name}"
+        hint = "--upgrade brings the state over, --upgrade --dry-run tells what that would do; or start anew with another folder"
+        raise StateError(["\n  ".join([problem, *changed.lines()])], hints=[hint])
+    made = Manifest.of(program)
+    return replace(manifest, name=made.name, text=made.text)
