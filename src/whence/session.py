@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sized
+from dataclasses import replace
 from math import isfinite
 from numbers import Real
 from typing import cast
@@ -19,6 +20,7 @@ from whence.lang.program import Program, Relation, lasting
 from whence.lang.revise import add_rules, drop_rule
 from whence.lang.types import Tuple
 from whence.limits import Limits
+from whence.plan import JoinOrder
 from whence.prepared import STRATEGIES, Prepared, prepare
 from whence.query import Answer, ask
 from whence.reader import Reader, SessionStats, Work, work_of
@@ -166,12 +168,24 @@ class Session(Reader):
             before = self.program.relations.get(name)
             if before is not None:
                 _refuse_redeclared(before, relation)
-        sizes = {name: len(table) for name, table in self.backend.tables.items()}
-        prepared = self.prepared.revised(program, sizes)
+        prepared = self.prepared.revised(program, self._sizes())
         stats = self._atomic.stats.copy()
         result = self._atomic.revise(prepared)
         self._count(stats)
         return result
+
+    def replan(self, join_order: JoinOrder | None = None) -> None:
+        """The same program, planned anew by how large relations are now, with another join order if one is given.
+
+        This is not an epoch: rows and what is known of them stay, and only what later epochs cost can change.
+        """
+        prepared = self.prepared if join_order is None else replace(self.prepared, join_order=join_order)
+        changed = self._atomic.revise(prepared.revised(self.program, self._sizes()))
+        assert not changed.inserted
+        assert not changed.deleted
+
+    def _sizes(self) -> dict[str, int]:
+        return {name: len(table) for name, table in self.backend.tables.items()}
 
     @property
     def adaptations(self) -> tuple[Adaptation, ...]:
@@ -253,6 +267,9 @@ def evaluate(
     wanted: Iterable[str] | None = None,
     limits: Limits = Limits(),  # noqa: B008 - immutable
     on_round: Callable[[str, int, int], None] | None = None,
+    simplify: bool = False,
 ) -> dict[str, set[Tuple]]:
     """The wanted relations of the program (all by default): one evaluation, in which windows and lifetimes forget nothing."""
-    return Session(lasting(program), facts=facts, wanted=wanted, limits=limits, on_round=on_round).views()
+    sizes = {name: len(rows) for name, rows in facts.items() if isinstance(rows, Sized)}
+    prepared = prepare(lasting(program), wanted=wanted, sizes=sizes, simplify=simplify)
+    return Session(prepared, facts=facts, limits=limits, on_round=on_round).views()

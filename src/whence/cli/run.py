@@ -50,6 +50,8 @@ from whence.plan.record import with_derivations
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from whence.optimizer.adaptive import AdaptiveOrders
+
 STDOUT = Path("-")
 Facts = Mapping[str, Iterable[Tuple]]
 _FACTS_HELP = "Start from the files of .input that are here; without it, inputs start empty."
@@ -112,6 +114,10 @@ def run(
         list[str] | None,
         typer.Option(metavar="RELATION", help="Make the derivations of a relation outputs too, a table for each rule."),
     ] = None,
+    adaptive: Annotated[
+        bool,
+        typer.Option("--adaptive", help="Have join orders follow the data, for a state that is not in parts."),
+    ] = False,
     functions: FunctionsOption = None,
     confined: ConfinedOption = False,
     master: Annotated[
@@ -181,9 +187,12 @@ def run(
             progress.text = "evaluating the initial state"
             totals = Totals()
 
+            orders = _Following(wanted=adaptive)
+
             def tell(report: EpochReport) -> None:
                 totals.add(report)
                 progress.text = str(report)
+                orders.after_epoch()
 
             options = RunOptions(
                 wanted=output_names(loaded),
@@ -200,7 +209,7 @@ def run(
             keeping = Keeping(loaded, options)
             letters = records.DeadLetterFile(letters_path, resume=is_resumed, repeats=not source.comes_once)
             bury = _refusing(source) if strict else _burying(source, letters, durable=state is not None)
-            take = _Taking(loaded, keeping, source, epoch_size, bury, totals, follow, interrupt.is_set)
+            take = _Taking(loaded, keeping, source, epoch_size, bury, totals, follow, interrupt.is_set, orders)
             keeper: Keeper
             try:
                 if no_spark:
@@ -214,8 +223,19 @@ def run(
             except UnsuitableStrategy as error:
                 raise typer.BadParameter(str(error), param_hint="--strategy") from None
     if not quiet:
-        summary = json.dumps(summed_up(totals, keeper, letters)) if as_json else as_table(totals, keeper, letters)
-        err.print(summary, soft_wrap=as_json)
+        _sum_up(totals, keeper, letters, orders.switches(), as_json=as_json)
+
+
+def _sum_up(
+    totals: Totals, keeper: Keeper, letters: records.DeadLetterFile, switches: list[str], *, as_json: bool
+) -> None:
+    if as_json:
+        summary = summed_up(totals, keeper, letters) | ({"join_orders": switches} if switches else {})
+        err.print(json.dumps(summary), soft_wrap=True)
+        return
+    err.print(as_table(totals, keeper, letters))
+    for each in switches:
+        show(err, f"another join order, {each}")
 
 
 def _source(updates: list[NamedSource], *, follow: bool, no_spark: bool) -> NamedSource | NamedSources:
@@ -231,6 +251,27 @@ def _source(updates: list[NamedSource], *, follow: bool, no_spark: bool) -> Name
     return source
 
 
+class _Following:
+    """Join orders that follow the data, if that is wanted."""
+
+    def __init__(self, *, wanted: bool) -> None:
+        self.wanted = wanted
+        self.orders: AdaptiveOrders | None = None
+
+    def begin(self, keeper: Keeper) -> None:
+        if self.wanted:
+            from whence.optimizer.adaptive import AdaptiveOrders  # noqa: PLC0415 - few want it
+
+            self.orders = AdaptiveOrders(keeper.session)
+
+    def after_epoch(self) -> None:
+        if self.orders is not None:
+            self.orders.after_epoch()
+
+    def switches(self) -> list[str]:
+        return [] if self.orders is None else [str(each) for each in self.orders.switches]
+
+
 @dataclass(frozen=True)
 class _Taking:
     """Lines taken through a keeper, one way or the other; the one that came to the end is given."""
@@ -243,6 +284,7 @@ class _Taking:
     totals: Totals
     follow: bool
     stopped: Callable[[], bool]
+    orders: _Following
 
     def in_process(self, store: Store | None, facts: Facts | None) -> Keeper:
         keeper = self._started(store, lambda: self.keeping.resident(store, facts))
@@ -282,6 +324,7 @@ class _Taking:
         is_resumed = store is not None and not store.is_new
         started = time.perf_counter()
         keeper = start()
+        self.orders.begin(keeper)
         self.totals.start(0 if is_resumed else keeper.sizes.total(), time.perf_counter() - started)
         return keeper
 
