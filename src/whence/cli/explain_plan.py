@@ -30,14 +30,9 @@ def explain_plan(
     Strata come in the order they are evaluated. For each rule there is one plan for each literal that can change: the joins and
     tests that find what follows, with the indexes they use. $0, $1, … are the values of variables.
 
-<<<<<<< HEAD
     The end tells whether the state of a run can be kept in parts, by which columns, and what parts ship each other; and, where
-    arguments marked @ say which node holds a tuple, what each node runs and what is shipped where.
-=======
-    The end tells whether the state of a run can be kept in parts, and by which columns; and, where arguments marked @ say which
-    node holds a tuple, what each node runs and what is shipped where. With --sensors it is where tuples live on a field, where
-    they are stored and look for partners, and by when results are final.
->>>>>>> main
+    arguments marked @ say which node holds a tuple, what each node runs and what is shipped where. With --sensors it is where
+    tuples live on a field, where they are stored and look for partners, and by when results are final.
     """
     with reported_errors():
         loaded = load_program(program, functions, confined=confined)
