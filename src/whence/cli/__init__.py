@@ -34,6 +34,12 @@ COMMANDS = (
         PROGRAMS,
     ),
     LazyCommand(
+        "reformulate",
+        "whence.cli.reformulate:reformulate",
+        "Say a query in terms of views, perhaps taking away what they have too much, in the cheapest way found.",
+        PROGRAMS,
+    ),
+    LazyCommand(
         "explain-plan",
         "whence.cli.explain_plan:explain_plan",
         "Show how a program's views are kept up to date.",
