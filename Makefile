@@ -139,13 +139,17 @@ $(BENCH)/.stamp: requirements-bench.lock pyproject.toml
 
 .PHONY: bench
 bench: $(BENCH)/.stamp java  ## measure against DuckDB, Nemo, clingo, Pathway and Spark; tables and plots go to bench/results
-	for suite in load_rules evaluation updates why spark_batch spark_stream; do $(BENCH)/bin/python bench/$$suite.py; done
+	for suite in load_rules evaluation updates why spark_batch spark_stream spark_parts; do $(BENCH)/bin/python bench/$$suite.py; done
 
-EXPERIMENTS := $(filter-out experiments/harness.py experiments/networks.py experiments/tpch.py experiments/exchange_workload.py,$(wildcard experiments/*.py))
+EXPERIMENTS := $(filter-out experiments/harness.py experiments/fields.py experiments/networks.py experiments/tpch.py experiments/exchange_workload.py,$(wildcard experiments/*.py))
 .PHONY: experiments
 experiments: $(BENCH)/.stamp  ## make the papers' figures again; tables and plots go to experiments/results
 	$(BENCH)/bin/whence warm
 	for figure in $(EXPERIMENTS); do $(BENCH)/bin/python $$figure; done
+
+.PHONY: screenshots
+screenshots: setup chromium  ## make the pictures of docs/page.md
+	$(BIN)/python tools/screenshots.py
 
 .PHONY: format
 format: setup  ## rewrite the sources in the house style
