@@ -8,6 +8,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from whence.backends.spark.annotated import ANNOTATION, native
+from whence.lang.types import NUMBER
 from whence.semiring import Semiring
 from whence.semiring.algebra import V
 from whence.spark import evaluate, evaluate_annotated
@@ -36,7 +37,7 @@ def evaluate_on_spark(
         values = [(*row, _to_spark(value, annotation)) for row, value in rows.items()]
         given[name] = spark.createDataFrame(values, f"{_COLUMNS[name]}, {ANNOTATION} {annotation}")
     plain = {name: frame.drop(ANNOTATION) for name, frame in given.items()}
-    guards = evaluate(compiled.program, plain, spark=spark, wanted=compiled.guards)
+    guards = evaluate(compile_query(query).program, plain, spark=spark, wanted=compiled.guards)
     # They are read in many rules: what they are made from must not be evaluated again for each.
     kept = {name: guards[name].localCheckpoint() for name in compiled.guards}
     inputs = {**given, **kept}
@@ -52,7 +53,7 @@ def _to_spark(value: Any, type_: str) -> Any:
     return {"bigint": int, "double": float, "string": str}[type_](value)
 
 
-def _from_spark(value: Any, semiring: Semiring[V]) -> V:
-    kind = type(semiring.one)
-    found: V = value if kind is str or isinstance(value, kind) else kind(value)  # type: ignore[call-arg]
-    return found
+def _from_spark(value: Any, semiring: Semiring[Any]) -> Any:
+    if native(semiring).kind != NUMBER:
+        return value
+    return value if isinstance(value, bool) else int(value)

@@ -7,6 +7,7 @@ improved, so it needs a semiring in which a derivation met twice adds nothing.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -140,6 +141,8 @@ class _Run:
         for name, relation in self.plan.program.relations.items():
             relations[name + _SUFFIX] = self._extended(relation)
         self.rules = [self._annotated(rule, relations) for rule in self.plan.program.rules]
+        atoms = (each for rule in derived.rules for each in rule.body if isinstance(each, Atom))
+        self.readers = Counter(atom.relation for atom in atoms)
         self.program = replace(self.plan.program, relations=relations, rules=tuple(self.rules))
         self.compiler = RuleCompiler(spark, self.program, self.shapes, self._frame)
 
@@ -201,6 +204,9 @@ class _Run:
                 seeds[target].append(self._product(target, self.compiler.derive(full_plan(rule)), _atoms(rule)))
         for name, frames in seeds.items():
             self.found[name] = self._sum(name, frames)
+            # A relation's plan is a part of the plans of all that read it: along a chain of rules it would double each time.
+            if self.readers[name] > 1 and not recursive:
+                self.found[name], _ = materialized(self.found[name], guess_size=False)
         if recursive:
             self._rounds(stratum, recursive)
 
