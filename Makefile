@@ -51,12 +51,16 @@ postgres:  ## make sure that a PostgreSQL (14 or newer) is there for the tests
 chromium:  ## make sure that a browser is there for the tests
 	tools/ensure_chromium.sh
 
+.PHONY: mosquitto
+mosquitto:  ## make sure that an MQTT broker is there for the tests and the building
+	tools/ensure_mosquitto.sh
+
 .PHONY: run
 run: setup java  ## keep the views of a network current while its links fail, and draw the worst failure
 	$(BIN)/python examples/network/main.py
 
 .PHONY: test
-test: setup java postgres chromium lint  ## lint, then run every test, in two processes
+test: setup java postgres chromium mosquitto lint  ## lint, then run every test, in two processes
 	$(BIN)/pytest --numprocesses 2 --dist loadfile
 
 .PHONY: test-lang
@@ -72,8 +76,12 @@ test-provenance: setup chromium  ## explanations, causes, repairs; what is equiv
 	$(BIN)/pytest {src/whence,tests}/{provenance,reasoning,trees}
 
 .PHONY: test-pipeline
-test-pipeline: setup java postgres  ## sources, sinks, state and parts; kill -9 at any instant
+test-pipeline: setup java postgres mosquitto  ## sources, sinks, state and parts; kill -9 at any instant
 	$(BIN)/pytest {src/whence,tests}/pipeline tests/faults
+
+.PHONY: test-building
+test-building: setup postgres mosquitto  ## the smart building, with its servers
+	$(BIN)/pytest tests/building
 
 .PHONY: test-events
 test-events: setup java  ## events as they come, what led to them, and topologies
@@ -87,19 +95,27 @@ test-exchange: setup postgres  ## peers that exchange their data
 test-network: setup  ## placed programs on simulated networks of nodes
 	$(BIN)/pytest {src/whence,tests}/{network,runtime}
 
+.PHONY: test-sensors
+test-sensors: setup  ## programs on fields of sensors
+	$(BIN)/pytest {src/whence,tests}/sensors
+
+.PHONY: test-optimizer
+test-optimizer: setup  ## plans of queries, found and found again
+	$(BIN)/pytest {src/whence,tests}/optimizer
+
 .PHONY: test-spark
 test-spark: setup java  ## evaluation and streams on Spark
 	$(BIN)/pytest src/whence/{backends/spark,spark} tests/backends/spark
 
 .PHONY: test-docs
-test-docs: setup java postgres  ## every block of the docs, every example, the commands
+test-docs: setup java postgres mosquitto  ## every block of the docs, every example, the commands
 	$(BIN)/pytest tests/{docs,cli}
 
 .PHONY: test-long
-test-long: setup java postgres chromium  ## 20,000 random sequences against the reference; all of conformance on Spark; kills at every instant
+test-long: setup java postgres chromium mosquitto  ## 20,000 random sequences against the reference; all of conformance on Spark; kills at every instant
 	WHENCE_EXAMPLES=20500 $(BIN)/pytest tests/library tests/properties
 	WHENCE_LONG=1 WHENCE_EXAMPLES=1000 $(BIN)/pytest \
-		tests/{backends/spark,engine,events,exchange,faults,network,pipeline/parts,plan,provenance,reasoning,trees}
+		tests/{backends/spark,engine,events,exchange,faults,network,optimizer,pipeline/parts,plan,provenance,reasoning,sensors,trees}
 
 .PHONY: lint
 lint: setup  ## style, types and import order
@@ -120,7 +136,7 @@ $(BENCH)/.stamp: requirements-bench.lock pyproject.toml
 bench: $(BENCH)/.stamp java  ## measure against DuckDB, Nemo, clingo, Pathway and Spark; tables and plots go to bench/results
 	for suite in load_rules evaluation updates why spark_batch spark_stream; do $(BENCH)/bin/python bench/$$suite.py; done
 
-EXPERIMENTS := $(filter-out experiments/harness.py experiments/networks.py,$(wildcard experiments/*.py))
+EXPERIMENTS := $(filter-out experiments/harness.py experiments/networks.py experiments/tpch.py experiments/exchange_workload.py,$(wildcard experiments/*.py))
 .PHONY: experiments
 experiments: $(BENCH)/.stamp  ## make the papers' figures again; tables and plots go to experiments/results
 	$(BENCH)/bin/whence warm

@@ -9,6 +9,7 @@ import numpy as np
 
 from whence.backends.local.arrays import Ids, Lines
 from whence.backends.local.backend import LocalBackend
+from whence.engine.adapt import Adaptation
 from whence.engine.guard import Guard
 from whence.engine.maintain import Maintainer
 from whence.engine.revise import revise
@@ -42,6 +43,7 @@ class AtomicTables:
         self._maintainer = self._make_maintainer(self._backend, limits)
         self._is_running = False
         self._steps = ExitStack()
+        self.adaptations: tuple[Adaptation, ...] = ()  # of the views whose rules the last revision changed
         self._unfinished: tuple[_Rows, _Rows] | None = None  # what an epoch that failed was to take out and put in
 
     def _make_maintainer(
@@ -79,13 +81,13 @@ class AtomicTables:
             encoded = {name: self._backend.encode(name, rows) for name, rows in insertions.items() if rows}
         self._maintainer.settle(self._maintainer.apply_encoded({}, encoded))
 
-    def apply(self, updates: list[Update], now: float | None) -> Changes:
+    def apply(self, updates: list[Update], now: float | None, shows: Callable[[str], bool]) -> Changes:
         with self._all_or_nothing():
             with self.stats.phase("collect"):
                 removed, inserted = self._collect(updates, now)
             effective = sum(len(keys) for side in (removed, inserted) for keys in side.values())
             changes = self._maintainer.apply_encoded(removed, inserted)
-            return self._finish(changes, self.prepared.shows, max(0, len(updates) - effective))
+            return self._finish(changes, shows, max(0, len(updates) - effective))
 
     def trial(self, updates: list[Update], now: float | None) -> Changes:
         """The changes of an epoch that is taken back, windows and clock included."""
@@ -99,7 +101,9 @@ class AtomicTables:
     def revise(self, prepared: Prepared) -> Changes:
         """An epoch in which the rules become others."""
         with self._all_or_nothing():
-            changes = self._finish(revise(self._maintainer, prepared.plan), prepared.shows)
+            revised = revise(self._maintainer, prepared.plan)
+            changes = self._finish(revised.changes, prepared.shows)
+        self.adaptations = revised.adaptations
         self.prepared = prepared
         self.windows.extend(prepared.program.relations)
         relations = prepared.plan.program.relations

@@ -7,6 +7,7 @@ from math import isfinite
 from numbers import Real
 
 from whence.atomic import AtomicTables
+from whence.engine.adapt import Adaptation
 from whence.engine.stats import Stats
 from whence.engine.stratum import Ranking
 from whence.engine.windows import Windows
@@ -17,6 +18,7 @@ from whence.lang.revise import add_rules, drop_rule
 from whence.lang.types import Tuple
 from whence.limits import Limits
 from whence.prepared import STRATEGIES, Prepared, prepare
+from whence.query import Answer, ask
 from whence.reader import Reader, SessionStats, Work, work_of
 
 __all__ = ["STRATEGIES", "Ranking", "Session", "SessionStats", "Work", "evaluate"]
@@ -87,8 +89,10 @@ class Session(Reader):
         now: float | None = None,
         *,
         checked: bool = False,
+        of: Collection[str] | None = None,
     ) -> Changes:
-        """One epoch: all updates at once, the last one for a tuple deciding. Gives the net changes of all relations.
+        """One epoch: all updates at once, the last one for a tuple deciding. Gives the net changes of all relations, or `of`
+        some.
 
         The clock moves to the latest time of the updates, or to `now`, and what expires by then is deleted in this epoch.
         Raises ValueError for an update that does not fit. Whatever is raised, nothing is applied then. Updates that were read
@@ -99,7 +103,7 @@ class Session(Reader):
         before = stats.copy()
         with stats.phase("collect"):
             listed: list[Update] = list(updates) if checked else self._checked(updates, now)  # type: ignore[arg-type]
-        result = self._atomic.apply(listed, now)
+        result = self._atomic.apply(listed, now, self.prepared.shows if of is None else of.__contains__)
         self._count(before)
         return result
 
@@ -110,6 +114,20 @@ class Session(Reader):
         changes = self._atomic.trial(self._checked(updates, now), now)
         self.last_epoch = work_of(self._atomic.stats.since(before))
         return changes
+
+    def query(self, text: str, *, limit: int | None = None, timeout: float | None = None) -> Answer:
+        """The answer to a question that is asked once: a body of literals, or a SELECT. Nothing is kept of it.
+
+        The columns are the variables of the body. With a `limit` no more rows are looked for; `more` says if there are some.
+
+        >>> from whence import load
+        >>> session = Session(load("p(1, 2). p(2, 3). .output p"))
+        >>> session.query("p(x, y), p(y, z)").rows
+        [(1, 2, 3)]
+        >>> session.query("SELECT max(p.y) AS most FROM p").rows
+        [(3,)]
+        """
+        return ask(self, text, limit=limit, timeout=timeout)
 
     def add_rule(self, text: str) -> Changes:
         """Adds rules to the program, with facts and declarations that come with them. Gives what that changes, as an epoch.
@@ -135,8 +153,9 @@ class Session(Reader):
     def revise(self, program: Program) -> Changes:
         """Another program for the same base tuples. Gives what that changes, as an epoch.
 
-        Only derivations of rules that come or go are looked at, where relations depend on each other as before.
-        Raises ValueError if a relation would have other columns.
+        Only derivations of rules that come or go are looked at, where relations depend on each other as before, or rows that
+        are there already and tell the same. `adaptations` says what was done. Raises ValueError if a relation would have other
+        columns.
         """
         for name, relation in program.relations.items():
             before = self.program.relations.get(name)
@@ -148,6 +167,19 @@ class Session(Reader):
         result = self._atomic.revise(prepared)
         self._count(stats)
         return result
+
+    @property
+    def adaptations(self) -> tuple[Adaptation, ...]:
+        """How the views were adapted whose rules changed last, and why so.
+
+        >>> from whence import load
+        >>> text = ".decl r(x:number, y:number) .input r .decl v(x:number, y:number) v(x, y) :- r(x, z), r(z, y)"
+        >>> session = Session(load(text + "."), facts={"r": [(x % 50, x * x % 50) for x in range(200)]})
+        >>> _ = session.revise(load(text + ", x < 45."))
+        >>> [each.rules for each in session.adaptations]
+        [('-v(x, y) :- r(x, z), r(z, y), 45 <= x.',)]
+        """
+        return self._atomic.adaptations
 
     def _count(self, before: Stats) -> None:
         self.last_epoch = work_of(self._atomic.stats.since(before))

@@ -74,7 +74,6 @@ def test_facts_are_written_as_in_the_program_or_nearly_so(fact: str, first: str)
 @pytest.mark.parametrize(
     ("fact", "problem"),
     [
-        ('dist("a", _, 3)', "_ stands for any value, and questions are about one fact"),
         ('dist("a", "c")', "expected ',' and c3: number at character 10, found ')'"),
         ('dst("a", "c", 3)', "there is no relation dst; did you mean dist?"),
         ('dist("a", "c", "3")', "is not a number"),
@@ -86,6 +85,27 @@ def test_wrong_facts_are_explained(fact: str, problem: str) -> None:
     for command in ("why", "whynot", "how", "probability", "responsibility"):
         code, text = ask(command, fact)
         assert (code, problem in flat(text)) == (2, True), text
+
+
+def test_patterns_stand_for_the_facts_that_fit() -> None:
+    code, text = ask("why", 'dist("a", _, _)')
+    assert code == 0
+    assert [line for line in text.splitlines() if line.startswith("dist")] == [
+        'dist("a", "a", 0)  by start',
+        'dist("a", "a", 6)  by step',
+        'dist("a", "b", 1)  by step',
+    ]
+    assert '1 more fit dist("a", _, _)' in flat(text)
+    assert ask("how", 'dist("a", "c", _)')[0] == 0
+    code, text = ask("how", 'dist("a", _, _)')
+    assert code == 1
+    assert "facts fit" in text
+    assert 'dist("a", "b", 1)' in text
+    assert ask("why", 'dist("nowhere", _, _)') == (1, 'error: no fact fits dist("nowhere", _, _)\n')
+    code, text = ask("whynot", 'dist("a", _, 3)')
+    assert (code, "_ stands for any value, and this question is about one fact" in flat(text)) == (2, True)
+    code, text = ask("why", 'dist("a", _)')
+    assert (code, "it has 2 values" in flat(text)) == (2, True)
 
 
 def test_absent_facts_are_referred_to_whynot_and_present_ones_to_why() -> None:

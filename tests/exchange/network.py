@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from whence.exchange.instance import Delta
+from whence.exchange.model import Files
 from whence.exchange.peer import Imported, Peer
-from whence.exchange.replica import Files, Replica
+from whence.exchange.replica import Replica
 from whence.exchange.store import SharedStore
 from whence.exchange.tables import CsvTables
 from whence.lang.types import Tuple

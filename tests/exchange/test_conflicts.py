@@ -53,6 +53,32 @@ def test_costs_are_those_of_the_cheapest_derivation() -> None:
     assert [solved[row] for row in rows] == [2, 3, 5, 2, 7, 3, 9]
 
 
+def test_rows_may_cost_by_their_values() -> None:
+    """3.6, with the costs of its rows in the text"""
+    charges = """
+    BioSQL charges G(1, _, _) 1. BioSQL charges G(i, n, c) 2 if i > 1, n != c. BioSQL charges U(6, 5) 5.
+    BioSQL charges m1 1. BioSQL charges m2 1. BioSQL charges m3 3. uBio charges G(_, _, _) 100.
+    """
+    instance = Instance(confederation(SCHEMAS, MAPPINGS, charges), NUMBERS)
+    rows = [Fact("uBio.U", row) for row in ((2, 3), (5, 6), (6, 5))]
+    rows += [Fact("BioSQL.B", row) for row in ((FIRST, 2), (FIRST, 3), (SECOND, 5), (SECOND, 6))]
+    assert list(costs(instance, "BioSQL", rows).values()) == [2, 3, 5, 2, 7, 3, 9]
+    assert list(costs(instance, "uBio", rows[:2]).values()) == [100, 100]
+
+
+def test_a_preference_outweighs_charges(tmp_path: Path) -> None:
+    network = network_of(tmp_path, "C prefers B over A over on.", "C charges B 900.")
+    network.exchange("C")
+    assert network.tables("C") == {"T": {(1, "uno"), (2, "two"), (3, "tre")}}
+    with network.open("C") as peer:
+        assert peer.cost("C.T", (2, "two")) == 1_000_000
+        result = peer.trust("prefers A over B")
+        assert not result.delta, "the decision stands"
+        peer.trust_again("prefers B over A over on")
+        peer.undo("C.T", (1, "uno"))
+    assert network.tables("C") == {"T": {(1, "one"), (2, "two"), (3, "tre")}}
+
+
 def test_the_cheapest_row_wins_and_its_consequences_follow(tmp_path: Path) -> None:
     network = network_of(tmp_path, "C charges A 1.", "C charges B 2.")
     result = network.exchange("C")

@@ -47,7 +47,7 @@ def state(network: Network) -> tuple[dict[str, set[Tuple]], dict[tuple[str, str]
 
 
 def test_a_kill_at_every_instant_of_an_exchange(tmp_path: Path) -> None:
-    """At every 5th, unless there is time."""
+    """At every 9th, unless there is time."""
     whole = prepared(tmp_path / "whole")
     shutil.copytree(tmp_path / "whole", tmp_path / "start", ignore=shutil.ignore_patterns("lock"))
     code, instants = exchange(whole.path("C"))
@@ -56,7 +56,7 @@ def test_a_kill_at_every_instant_of_an_exchange(tmp_path: Path) -> None:
     assert expected[0]["T"] >= {(1, "uno"), (3, "tre"), (5, "five"), (7, "sette")}
     assert expected[1]["C.T", "rejected"] == {(2, "two")}
     assert instants > 15
-    for at in range(1, instants + 1, 1 if LONG else 5):
+    for at in range(1, instants + 1, 1 if LONG else 9):
         for halve in (False, True):
             folder = tmp_path / f"killed{at}{halve}"
             network = prepared_copy(tmp_path / "start", folder)

@@ -10,9 +10,10 @@ from tests.exchange.vectors import DROS, MUSC, NAMES, OSCI, PERI, null
 
 from whence.exchange.peer import Peer
 from whence.exchange.replica import Replica
+from whence.exchange.store import Entry, SharedStore
 from whence.io import FactError
 from whence.lang.diagnostics import ProgramError
-from whence.pipeline.files import StateError
+from whence.pipeline.files import StateError, StateWarning
 
 
 @pytest.fixture
@@ -227,3 +228,34 @@ def test_corrections_travel_back_where_they_are_accepted(tmp_path: Path, accepts
     network.edit("A", "R", drop={(2, "fly")})
     network.exchange("A", "B")
     assert network.tables("B")["S"] == {(1, "mouse")}
+
+
+def test_a_command_reads_only_what_is_behind_the_checkpoint(network: Network, monkeypatch: pytest.MonkeyPatch) -> None:
+    network.exchange("GUS", "uBio", "BioSQL")
+    network.edit("GUS", "G", add={(5, PERI, PERI)})
+    network.exchange("GUS")
+    read: list[int] = []
+    content = SharedStore.content
+
+    def counted(store: SharedStore, entry: Entry) -> dict[str, object]:
+        read.append(entry.number)
+        return content(store, entry)
+
+    monkeypatch.setattr(SharedStore, "content", counted)
+    last = network.store.last
+    with network.open("BioSQL") as peer:
+        assert peer.import_().delta.inserted["BioSQL.B"] == {(null(PERI), PERI)}
+    assert set(read) == {last}
+
+
+def test_a_damaged_checkpoint_is_made_again(network: Network) -> None:
+    network.exchange("BioSQL")
+    path = network.path("BioSQL") / "checkpoint.json"
+    path.write_bytes(path.read_bytes().replace(b"Musca", b"Mosca"))
+    with network.open("BioSQL") as peer, pytest.warns(StateWarning, match="all entries are read again"):
+        assert peer.instance.relation("BioSQL.B") == ALL
+    path.unlink()
+    network.edit("GUS", "G", add={(5, PERI, PERI)})
+    network.exchange("GUS", "BioSQL")
+    assert path.exists()
+    assert network.tables("BioSQL") == {"B": ALL | {(null(PERI), PERI)}}

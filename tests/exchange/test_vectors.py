@@ -22,10 +22,18 @@ from tests.exchange.vectors import (
     take,
 )
 
+from whence.exchange.compile import mapping_rules
+from whence.exchange.explain import ExchangeDerivations
 from whence.exchange.instance import STRATEGIES, Edit, Instance
 from whence.exchange.propagate import PropagateDelete
 from whence.lang.diagnostics import ProgramError
 from whence.lang.printer import print_node
+from whence.provenance.expand import derivation_graph
+from whence.provenance.graph import Fact
+from whence.provenance.series import coefficient
+from whence.provenance.solve import equations_of
+from whence.semiring import NATURAL_POLYNOMIALS
+from whence.semiring.polynomials import monomial
 
 pytestmark = pytest.mark.filterwarnings("error")
 GUS = put("GUS.G", (828917, OSCI, DROS), (2616529, MUSC, MUSC)) + put("BioSQL.B", (4472, PERI))
@@ -89,6 +97,46 @@ def test_policies_by_peer_and_by_mapping(strategy: str) -> None:
     assert by_peer.relation("BioSQL.B") == everything - {(null(MUSC), MUSC)}
     by_mapping = names("BioSQL distrusts B(b, n) through m2.", strategy=strategy)
     assert by_mapping.relation("BioSQL.B") == everything - {(null(OSCI), DROS)}
+
+
+def test_equations() -> None:
+    """1.8: b4 = m1·g2 + m3·b4·u2, which is m1·g2·(1 + m3·m2·g2 + (m3·m2·g2)² + …)"""
+    g1, g2 = Fact("GUS.G", (828917, OSCI, DROS)), Fact("GUS.G", (2616529, MUSC, MUSC))
+    u1, u2 = Fact("uBio.U", (OSCI, DROS)), Fact("uBio.U", (MUSC, MUSC))
+    b1, b2 = Fact("BioSQL.B", (4472, PERI)), Fact("BioSQL.B", (null(OSCI), OSCI))
+    b3, b4 = Fact("BioSQL.B", (null(OSCI), DROS)), Fact("BioSQL.B", (null(MUSC), MUSC))
+    graph = derivation_graph(ExchangeDerivations(names()), [u1, u2, b1, b2, b3, b4])
+    assert graph.base == {g1, g2, b1}
+    assert {fact: {(each.rule, *each.body) for each in made} for fact, made in graph.derivations.items() if made} == {
+        u1: {("m2", g1)},
+        u2: {("m2", g2)},
+        b2: {("m1", g1)},
+        b3: {("m3", b2, u1)},
+        b4: {("m1", g2), ("m3", b4, u2)},
+    }
+    variable = NATURAL_POLYNOMIALS.variable
+    tokens = {fact: variable(name) for fact, name in ((g1, "g1"), (g2, "g2"), (b1, "b1"))}
+    rules = {name: variable(name) for name in ("m1", "m2", "m3")}
+    equations = equations_of(graph, NATURAL_POLYNOMIALS, tokens.get, rules=rules)
+    for rounds in range(4):
+        assert coefficient(equations, b4, monomial("m1", "g2", *("m3", "m2", "g2") * rounds)) == 1, rounds
+    assert coefficient(equations, b4, monomial("m1", "g2", "g2")) == 0
+
+
+def test_new_rows_on_both_sides_meet(strategy: str) -> None:
+    """1.11: what is new is R⁺ with S, R with S⁺, and R⁺ with S⁺."""
+    text = """peer A { R(x: number, z: number). S(z: number, y: number). }
+    peer B { Q(x: number, y: number). }
+    m: R(x, z), S(z, y) -> Q(x, y)."""
+    instance = Instance(confederation(text), put("A.R", (1, 1)) + put("A.S", (1, 1)), strategy=strategy)
+    delta = instance.apply(put("A.R", (2, 1), (3, 5)) + put("A.S", (1, 4), (5, 6)))
+    assert delta.inserted["B.Q"] == {(2, 1), (1, 4), (2, 4), (3, 6)}
+    assert not delta.deleted
+
+
+def test_a_mapping_as_rules() -> None:
+    mapping = confederation(NAMES).mappings["m1"]
+    assert [print_node(rule) for rule in mapping_rules(mapping)] == ["m1: BioSQL.B($m1_b(n), n) :- GUS.G(g, n, c)."]
 
 
 def test_derivations_have_a_column_for_each_variable(strategy: str) -> None:

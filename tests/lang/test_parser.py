@@ -127,3 +127,7 @@ def test_sql_is_imported_only_for_sql() -> None:
     code = "import sys; from whence.lang import load; load('p(1).'); print('sqlglot' in sys.modules)"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout == "False\n"
+
+
+def test_an_item_at_the_end_of_a_list_has_its_functor() -> None:
+    assert "append(l, x) puts an item at its end" in complaints("t([x | r, s]) :- t([x | r]), u(s).")[0]

@@ -182,7 +182,7 @@ def test_a_second_process_is_refused_with_the_first_ones_number(tmp_path: Path) 
 
 def test_another_program_is_refused(tmp_path: Path) -> None:
     keeper(tmp_path).close()
-    with pytest.raises(StateError, match="holds the state of another program"):
+    with pytest.raises(StateError, match="holds the state of another version"):
         WholeStore.open(tmp_path, load(".decl n(x: number) .input n .output n"))
     with pytest.raises(StateError, match="is not a state folder"):
         WholeStore.read(tmp_path / "log")

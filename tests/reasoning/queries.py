@@ -16,8 +16,9 @@ from whence.reasoning.cases import Fact
 from whence.reasoning.queries import holds
 from whence.semiring import SEMIRINGS, Semiring
 
-DECIDED = ("boolean", "posbool", "fuzzy", "access", "lineage", "why", "boolean-polynomial", "trio", "polynomial")
-SOMETIMES = ("natural", "counting", "tropical", "viterbi")
+IDEMPOTENT = ("boolean", "posbool", "fuzzy", "access", "lineage", "why", "boolean-polynomial", "tropical", "viterbi")
+DECIDED = (*IDEMPOTENT, "trio", "polynomial")
+SOMETIMES = ("natural", "counting")
 BASE = ".decl R(x:number, y:number)\n.input R\n.decl S(x:number)\n.input S\n.decl T(x:number)\n.input T\n"
 
 

@@ -40,6 +40,12 @@ COMMANDS = (
         PROGRAMS,
     ),
     LazyCommand(
+        "optimize",
+        "whence.cli.optimize:optimize",
+        "Find the cheapest plan of a query, and find it again when statistics change.",
+        PROGRAMS,
+    ),
+    LazyCommand(
         "run",
         "whence.cli.run:run",
         "Keep the views of a program current under updates, and say what changes.",
@@ -75,6 +81,7 @@ COMMANDS = (
         "Run event programs, keep what is needed to say why, and ask.",
         PROGRAMS,
     ),
+    LazyCommand("shell", "whence.cli.shell:shell", "Ask questions, try updates and rules out, at a prompt.", QUESTIONS),
     LazyCommand(
         "why", "whence.cli.why:why", "Show why a fact holds: its smallest proof, down to base facts.", QUESTIONS
     ),

@@ -20,10 +20,11 @@ from whence.exchange.check import load_confederation_file
 from whence.exchange.compile import compile_confederation
 from whence.exchange.explain import ExchangeDerivations, cost_in_eyes_of, restrict
 from whence.exchange.instance import STRATEGIES, Delta, Edit
+from whence.exchange.model import Files
 from whence.exchange.parser import read_files
 from whence.exchange.peer import Imported, Peer
 from whence.exchange.reconcile import Conflict
-from whence.exchange.replica import Files, Replica
+from whence.exchange.replica import Replica
 from whence.exchange.rows import parse_row, show_row, sort_rows
 from whence.exchange.store import SharedStore
 from whence.lang.types import Tuple

@@ -20,7 +20,7 @@ from whence.cli.questions import (
     annotations_argument,
     answering,
     bounds_of,
-    fact_argument,
+    one_fact_argument,
     open_subject,
     print_json,
     time_limit,
@@ -86,7 +86,7 @@ def how(
         raise typer.BadParameter("values belong to one semiring: name it with --semiring", param_hint="-a")
     with answering():
         subject = open_subject(program, functions, facts, confined=confined)
-        asked = fact_argument(fact, subject.program)
+        asked = one_fact_argument(fact, subject)
         parse = SEMIRINGS[semirings[0]].parse if semirings else str
         given = annotations_argument(annotations or (), subject, parse, "-a")
         graph = graph_of(subject, *asked, bounds=bounds_of(depth, max_facts, seconds))

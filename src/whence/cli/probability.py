@@ -14,7 +14,7 @@ from whence.cli.questions import (
     SubjectArgument,
     annotations_argument,
     answering,
-    fact_argument,
+    one_fact_argument,
     open_subject,
     print_json,
 )
@@ -59,7 +59,7 @@ def probability(
     """
     with answering():
         subject = open_subject(program, functions, facts, confined=confined)
-        asked = fact_argument(fact, subject.program)
+        asked = one_fact_argument(fact, subject)
         given = annotations_argument(chances or (), subject, _parse, "-p")
 
         def chance(base: Fact) -> float:

@@ -19,6 +19,7 @@ from whence.cli.progress import Progress
 from whence.cli.terminal import err, show
 from whence.io.confined import refuse_files_outside
 from whence.io.json_text import write_json
+from whence.io.order import sort_rows
 from whence.lang.program import Program, lasting
 from whence.lang.types import Tuple
 from whence.pipeline.parts.open import read_state
@@ -31,6 +32,7 @@ from whence.provenance.derivations import CannotExplain, Derivations, LiveDeriva
 from whence.provenance.derive import Deriver
 from whence.provenance.expand import Bounds
 from whence.provenance.graph import Fact
+from whence.provenance.matching import parse_pattern
 from whence.provenance.parted import PartedDerivations
 from whence.provenance.show import show_fact
 from whence.provenance.to_json import JsonObject
@@ -49,7 +51,9 @@ SubjectArgument = Annotated[
         callback=_program_or_state,
     ),
 ]
-FactArgument = Annotated[str, typer.Argument(metavar="FACT", help="""A fact, such as 'reach("a", "f")'.""")]
+FactArgument = Annotated[
+    str, typer.Argument(metavar="FACT", help="""A fact, such as 'reach("a", "f")'; _ stands for any value.""")
+]
 FactsOption = Annotated[Path, typer.Option("-F", "--fact-dir", metavar="DIR", help="Where the files of .input are.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 DepthOption = Annotated[
@@ -63,6 +67,7 @@ SecondsOption = Annotated[
     float | None, typer.Option("--timeout", min=0, metavar="SECONDS", help="Look no longer.", rich_help_panel="Bounds")
 ]
 MAX_FACTS = 100_000
+_LISTED = 5  # of the facts that fit
 V = TypeVar("V")
 
 
@@ -148,18 +153,55 @@ def time_limit(seconds: float) -> Iterator[None]:
 
 
 def fact_argument(text: str, program: Program, name: str = "FACT") -> Fact:
+    """A fact with all its values, there or not."""
     try:
         return parse_fact(text, program)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint=name) from None
 
 
+def facts_argument(text: str, subject: LiveDerivations, name: str = "FACT") -> list[Fact]:
+    """A fact, or all that are there and fit a pattern; those in the order in which they are written to files."""
+    try:
+        asked = parse_pattern(text, subject.program)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint=name) from None
+    if isinstance(asked, Fact):
+        return [asked]
+    rows = [fact.tuple for fact in subject.matching(asked)]
+    if not rows:
+        raise CannotExplain(f"no fact fits {text}")
+    kinds = [each.kind for each in subject.program.relations[asked.relation].fields]
+    return [Fact(asked.relation, row) for row in sort_rows(rows, kinds)]
+
+
+def one_fact_argument(text: str, subject: LiveDerivations) -> Fact:
+    """A fact, or the only one that fits a pattern."""
+    found = facts_argument(text, subject)
+    if len(found) == 1:
+        return found[0]
+    listed = "".join(f"\n  {show_fact(fact)}" for fact in found[:_LISTED])
+    more = f"\n  and {len(found) - _LISTED:,} more" if len(found) > _LISTED else ""
+    raise CannotExplain(f"{len(found):,} facts fit {text}; ask about one of them:{listed}{more}")
+
+
 def base_fact_argument(text: str, program: Program, name: str) -> Fact:
     fact = fact_argument(text, program, name)
-    if fact.relation not in program.base_relations:
-        base = ", ".join(program.base_relations)
-        raise typer.BadParameter(f"{fact.relation} is derived by rules; base relations are {base}", param_hint=name)
+    _refuse_derived(fact.relation, program, name)
     return fact
+
+
+def base_facts_argument(text: str, subject: LiveDerivations, name: str) -> list[Fact]:
+    """A base fact, or all that fit a pattern."""
+    found = facts_argument(text, subject, name)
+    _refuse_derived(found[0].relation, subject.program, name)
+    return found
+
+
+def _refuse_derived(relation: str, program: Program, name: str) -> None:
+    if relation not in program.base_relations:
+        base = ", ".join(program.base_relations)
+        raise typer.BadParameter(f"{relation} is derived by rules; base relations are {base}", param_hint=name)
 
 
 def bounds_of(depth: int | None, max_facts: int, seconds: float | None) -> Bounds:

@@ -13,7 +13,7 @@ from whence.cli.questions import (
     JsonOption,
     SubjectArgument,
     answering,
-    fact_argument,
+    one_fact_argument,
     open_subject,
     print_json,
 )
@@ -60,7 +60,7 @@ def responsibility(
             if name not in subject.program.base_relations:
                 known = ", ".join(subject.program.base_relations)
                 raise typer.BadParameter(f"{name} is not a base relation; there are {known}", param_hint="--among")
-        asked = fact_argument(fact, subject.program)
+        asked = one_fact_argument(fact, subject)
         with Progress(err, "working out shares", quiet=False):
             found = contributions(subject, *asked, among=among, nodes=nodes, samples=samples, seconds=seconds)
     if as_json:

@@ -23,6 +23,7 @@ from whence.cli.progress import Progress
 from whence.cli.run_summary import Totals, as_table
 from whence.cli.run_summary import as_json as summed_up
 from whence.cli.terminal import err, show, show_diagnostic
+from whence.cli.upgrade import DefaultOption, DryRunOption, UpgradeOption, bring_over
 from whence.io import FactError
 from whence.io import updates as records
 from whence.io.changes import Position
@@ -41,7 +42,7 @@ from whence.pipeline.records import Bury
 from whence.pipeline.report import EpochReport
 from whence.pipeline.sinks import Sink
 from whence.pipeline.sinks.json_lines import JsonLines, JsonLinesSink
-from whence.pipeline.sources.named import NamedSource
+from whence.pipeline.sources.named import NamedSource, NamedSources
 from whence.plan import UnsuitableStrategy
 from whence.plan.record import with_derivations
 
@@ -72,10 +73,11 @@ def run(
     program: ProgramArgument,
     *,
     updates: Annotated[
-        NamedSource,
+        list[NamedSource],
         typer.Option(
             metavar="FILE|DIR|URL|-",
-            help="JSON lines; - is the standard input. Or socket://HOST:PORT, kafka://HOST:PORT/TOPIC, postgresql://…",
+            help="""JSON lines; - is the standard input. Or socket://HOST:PORT, kafka://HOST:PORT/TOPIC, mqtt://HOST:PORT/TOPIC,
+            postgresql://…, poll+http://HOST/PAGE#relation=R. With --no-spark it may be given several times.""",
             parser=source_argument,
         ),
     ],
@@ -83,6 +85,9 @@ def run(
         Path | None,
         typer.Option(metavar="DIR", help="Keep the state here, and go on from it.", file_okay=False),
     ] = None,
+    upgrade: UpgradeOption = False,
+    dry_run: DryRunOption = False,
+    default: DefaultOption = None,
     facts: Annotated[
         Path | None,
         typer.Option("-F", "--fact-dir", metavar="DIR", help=_FACTS_HELP, exists=True, file_okay=False),
@@ -140,15 +145,9 @@ def run(
     """
     stem = "stdin" if program == STDIN else program.stem
     letters_path = dead_letters or changes.with_name(f"{stem}.dead.jsonl")
-    _refuse_clashes(program, updates, {"--changes": changes, "--dead-letters": letters_path})
-    if follow and updates.comes_once:
-        name = "the standard input" if updates.name == "<stdin>" else updates.name
-        raise typer.BadParameter(f"{name} is read until it ends anyway", param_hint="--follow")
-    if not updates.is_lines and not no_spark:
-        reason = (
-            f"{updates.name} is read with --no-spark; on Spark, whence.spark.maintain takes it as a streaming source"
-        )
-        raise typer.BadParameter(reason, param_hint="--updates")
+    for each in updates:
+        _refuse_clashes(program, each, {"--changes": changes, "--dead-letters": letters_path})
+    source = _source(updates, follow=follow, no_spark=no_spark)
     if partitions is not None and (state is None or no_spark):
         reason = "parts are in the memory of Spark's workers" if no_spark else "parts are kept in the folder of --state"
         raise typer.BadParameter(reason, param_hint="--partitions")
@@ -168,6 +167,7 @@ def run(
                 loaded = with_derivations(loaded, record)
             except ValueError as error:
                 raise typer.BadParameter(str(error), param_hint="--record") from None
+        bring_over(state, loaded, upgrade=upgrade, dry_run=dry_run, defaults=default or [], quiet=silent)
         with (
             Progress(err, "reading", quiet=still) as progress,
             _opened(state, loaded) as store,
@@ -197,9 +197,9 @@ def run(
                 on_choice=None if silent else lambda choice: show(err, str(choice)),
             )
             keeping = Keeping(loaded, options)
-            letters = records.DeadLetterFile(letters_path, resume=is_resumed, repeats=not updates.comes_once)
-            bury = _refusing(updates) if strict else _burying(updates, letters, durable=state is not None)
-            take = _Taking(loaded, keeping, updates, epoch_size, bury, totals, follow, interrupt.is_set)
+            letters = records.DeadLetterFile(letters_path, resume=is_resumed, repeats=not source.comes_once)
+            bury = _refusing(source) if strict else _burying(source, letters, durable=state is not None)
+            take = _Taking(loaded, keeping, source, epoch_size, bury, totals, follow, interrupt.is_set)
             keeper: Keeper
             try:
                 if no_spark:
@@ -217,13 +217,26 @@ def run(
         err.print(summary, soft_wrap=as_json)
 
 
+def _source(updates: list[NamedSource], *, follow: bool, no_spark: bool) -> NamedSource | NamedSources:
+    source = updates[0] if len(updates) == 1 else NamedSources(tuple(dict.fromkeys(updates)))
+    if follow and isinstance(source, NamedSource) and source.comes_once:
+        name = "the standard input" if source.name == "<stdin>" else source.name
+        raise typer.BadParameter(f"{name} is read until it ends anyway", param_hint="--follow")
+    if not source.is_lines and not no_spark:
+        reason = (
+            f"{source.name} is read with --no-spark; on Spark, whence.spark.maintain takes it as a streaming source"
+        )
+        raise typer.BadParameter(reason, param_hint="--updates")
+    return source
+
+
 @dataclass(frozen=True)
 class _Taking:
     """Lines taken through a keeper, one way or the other; the one that came to the end is given."""
 
     program: Program
     keeping: Keeping
-    updates: NamedSource
+    updates: NamedSource | NamedSources
     epoch_size: int | None
     bury: Bury
     totals: Totals
@@ -260,6 +273,7 @@ class _Taking:
                 spark()
             keeper = self._started(store, lambda: self.keeping.start(choice, store, facts, spark))
             run = SpooledRun(self.keeping, keeper, folder, records.Schema.of(self.program), self.epoch_size, self.bury)
+            assert isinstance(self.updates, NamedSource)  # several are read in one process
             lines = self.updates.lines(run.begin(), follow=self.follow, stopped=self.stopped)
             return run.run(lines, spark())
 
@@ -339,7 +353,7 @@ def _sink(path: Path, program: Program, *, durable: bool) -> Iterator[Sink]:
             yield stream
 
 
-def _refusing(updates: NamedSource) -> Bury:
+def _refusing(updates: NamedSource | NamedSources) -> Bury:
     def refuse(letter: records.DeadLetter, place: Position) -> NoReturn:
         where = f"{updates.place_of(place)}:{letter.line}"
         raise FactError([f"{where}: {letter.reason}"], hints=["without --strict the run goes on"])
@@ -347,7 +361,7 @@ def _refusing(updates: NamedSource) -> Bury:
     return refuse
 
 
-def _burying(updates: NamedSource, letters: records.DeadLetterFile, *, durable: bool) -> Bury:
+def _burying(updates: NamedSource | NamedSources, letters: records.DeadLetterFile, *, durable: bool) -> Bury:
     """The name of a line's file is told if there are several, or may be: the next run on a state may read another."""
 
     def bury(letter: records.DeadLetter, place: Position) -> None:

@@ -18,7 +18,8 @@ from whence.cli.questions import (
     SubjectArgument,
     answering,
     bounds_of,
-    fact_argument,
+    facts_argument,
+    one_fact_argument,
     open_subject,
     print_json,
 )
@@ -30,6 +31,8 @@ from whence.provenance.to_json import graph_to_json, why_to_json
 from whence.provenance.tree import show_graph
 from whence.provenance.why import Why, graph_of
 from whence.provenance.why import why as ask
+
+_MOST = 3  # of the facts that fit a pattern
 
 
 class Format(StrEnum):
@@ -56,6 +59,9 @@ def why(
     shape: Annotated[
         Format, typer.Option("--format", help="Text, Graphviz, a picture, a page, or W3C PROV as JSON.")
     ] = Format.TEXT,
+    most: Annotated[
+        int, typer.Option("-n", min=1, metavar="N", help="Of the facts that fit a pattern, show N.")
+    ] = _MOST,
     as_json: JsonOption = False,
     depth: DepthOption = None,
     max_facts: MaxFactsOption = MAX_FACTS,
@@ -68,13 +74,21 @@ def why(
     bounds = bounds_of(depth, max_facts, seconds)
     with answering():
         subject = open_subject(program, functions, facts, confined=confined)
-        asked = fact_argument(fact, subject.program)
-        if everything:
-            graph = graph_of(subject, *asked, bounds=bounds)
-            print_graph(graph, subject.program, shape, as_json=as_json)
+        found = facts_argument(fact, subject)
+        if everything or as_json or shape is not Format.TEXT:
+            asked = one_fact_argument(fact, subject)
+            if everything:
+                graph = graph_of(subject, *asked, bounds=bounds)
+                print_graph(graph, subject.program, shape, as_json=as_json)
+                return
+            print_answer(ask(subject, *asked, number=number, bounds=bounds), shape, as_json=as_json)
             return
-        answer = ask(subject, *asked, number=number, bounds=bounds)
-        print_answer(answer, shape, as_json=as_json)
+        for at, asked in enumerate(found[:most]):
+            if at:
+                typer.echo()
+            print_answer(ask(subject, *asked, number=number, bounds=bounds), shape, as_json=False)
+        if len(found) > most:
+            show(err, f"{len(found) - most:,} more fit {fact}; -n shows more of them, values for _ fewer")
 
 
 def print_answer(answer: Why, shape: Format, *, as_json: bool) -> None:

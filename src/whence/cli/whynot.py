@@ -70,7 +70,7 @@ def whynot(
     if as_json:
         print_json(whynot_to_json(answer))
     else:
-        typer.echo("\n".join(_lines(answer, subject.program, asked_for=repairs)))
+        typer.echo("\n".join(told(answer, subject.program, asked_for=repairs)))
     for note in unknown:
         show(err, f"warning: {note}")
 
@@ -85,7 +85,8 @@ def _unknown_texts(session: Session, fact: Fact) -> Iterator[str]:
             yield f"{show_value(value)} is in no fact" + (f"; did you mean {show_value(near[0])}?" if near else "")
 
 
-def _lines(answer: WhyNot, program: Program, *, asked_for: int) -> Iterator[str]:
+def told(answer: WhyNot, program: Program, *, asked_for: int) -> Iterator[str]:
+    """The answer, line by line."""
     yield f"{show_fact(answer.fact)} does not hold"
     for winner in answer.beaten_by:
         yield f"  it is derived, but {show_fact(winner)} is kept instead"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from whence.engine.protocol import EXTERNAL, GONE, HIDDEN, QUEUED, SUSPENDED, Ids, Keys, Ranks
 from whence.engine.stratum import Delta, Ranking
@@ -22,6 +23,7 @@ class DredStratum(SupportStratum[Ids, Keys, Ranks]):
     """A stratum under maintenance by DRed."""
 
     backwards: dict[int, DeltaPlan] = field(default_factory=dict)
+    counts: ClassVar[bool] = False
 
     @property
     def ranking(self) -> Ranking:

@@ -1,39 +1,54 @@
 """Another plan for the same data: rules have come or gone.
 
 A stratum whose rules are the same is kept, with its rows and what is known of them, and maintained like in any epoch if an input
-changes. One that gains or loses rules is maintained from the derivations of those rules, if support counting does it. Where
-relations depend on each other in another way than before, and in strata maintained in other ways, the stratum is evaluated
-beside the others and compared with what was there: those above see the difference only.
+changes. One that gains or loses rules is maintained from the derivations of those rules, if support counting does it, or from
+rows that are there already, if that is cheaper (`adapt`). Where relations depend on each other in another way than before, and
+in strata maintained in other ways, the stratum is evaluated beside the others and compared with what was there: those above see
+the difference only.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Generic
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from typing import Generic, NamedTuple, TypeVar
 
+from whence.engine.adapt import Adaptation, Adapter
 from whence.engine.maintain import Maintainer
 from whence.engine.protocol import BATCH, GONE, Ids, Keys, Ranks
 from whence.engine.stratum import Delta, MaintainedStratum
+from whence.engine.support import SupportStratum
 from whence.lang.program import Atom, Literal, Program, Rule, Stratum
+from whence.lang.tree import NOWHERE, Span
 from whence.plan.compile import Plan
 from whence.plan.steps import DeltaPlan, StratumPlan
 from whence.reference.evaluate import StratumEvaluator
 
+T = TypeVar("T")
 
-def revise(maintainer: Maintainer[Ids, Keys, Ranks], plan: Plan) -> dict[str, Delta[Ids]]:
+
+class Revised(NamedTuple, Generic[Ids]):
+    """The net changes, and how views were adapted whose rules changed."""
+
+    changes: dict[str, Delta[Ids]]
+    adaptations: tuple[Adaptation, ...]
+
+
+def revise(maintainer: Maintainer[Ids, Keys, Ranks], plan: Plan) -> Revised[Ids]:
     """An epoch in which the plan becomes another one. The maintainer's `settle` ends it.
 
     Relations that are not in the new plan lose all their rows; the backend may forget them after that.
     """
-    return _Revision(maintainer, plan).run()
+    revision = _Revision(maintainer, plan)
+    return Revised(revision.run(), tuple(revision.adaptations))
 
 
 @dataclass
 class _Revision(Generic[Ids, Keys, Ranks]):
     maintainer: Maintainer[Ids, Keys, Ranks]
     plan: Plan
+    adaptations: list[Adaptation] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.backend = self.maintainer.backend
@@ -71,6 +86,15 @@ class _Revision(Generic[Ids, Keys, Ranks]):
     ) -> MaintainedStratum[Ids, Keys, Ranks]:
         inputs = {name: self.changes[name] for name in each.inputs if name in self.changes}
         found = self.before.get(frozenset(each.relations))
+        if found is None and not inputs and self._is_new(each):
+            made = self.maintainer.make(stratum, each, self.backend, evaluator)
+            rules = self._rules(self.plan.program, each)
+            derived = self._adapted(made, each, Counter(), rules) or made.revise(
+                each, {}, (), _one_plan_each(each, rules)
+            )
+            if derived is not None:
+                self.changes |= derived
+                return made
         if found is None or self._shape(self.plan.program, stratum, each) != self._shape(
             self.maintainer.plan.program, *found[:2]
         ):
@@ -83,11 +107,54 @@ class _Revision(Generic[Ids, Keys, Ranks]):
             if inputs:
                 self.changes |= old.maintain({}, {}, inputs, first=False)
             return old
-        revised = old.revise(each, inputs, _one_plan_each(earlier, dropped), _one_plan_each(each, added))
+        revised = self._adapted(old, each, dropped, added) if not inputs else None
+        if revised is None:
+            revised = old.revise(each, inputs, _one_plan_each(earlier, dropped), _one_plan_each(each, added))
         if revised is None:
             return self._rebuild(stratum, each, evaluator)
         self.changes |= revised
         return old
+
+    def _is_new(self, each: StratumPlan) -> bool:
+        """Whether it is a view that nothing was known of, so that all it holds is what its rules derive."""
+        before = self.maintainer.plan.program.relations
+        return _is_plain(each) and not each.recursive and before.keys().isdisjoint(each.relations)
+
+    def _adapted(
+        self,
+        stratum: MaintainedStratum[Ids, Keys, Ranks],
+        each: StratumPlan,
+        dropped: Mapping[_RuleKey, int],
+        added: Mapping[_RuleKey, int],
+    ) -> dict[str, Delta[Ids]] | None:
+        """The changes of a view whose rules changed, if it is cheaper to find them in another way than by these rules."""
+        if not isinstance(stratum, SupportStratum) or not stratum.counts or each.recursive or not _is_plain(each):
+            return None
+        (name,) = each.relations
+        before, after = self.maintainer.plan.program, self.plan.program
+        if name in before.base_relations or name in after.base_relations:
+            return None
+        adapter = Adapter(self.backend, before, after)
+        chosen = adapter.choose(name, _chosen(before, name, dropped), _chosen(after, name, added), self._steady())
+        if chosen is None:
+            return None
+        adaptation, difference = chosen
+        self.adaptations.append(adaptation)
+        if not adaptation.is_reformulated:
+            return None
+        return stratum.adapt(each, name, *adapter.derive(name, difference))
+
+    def _steady(self) -> Iterator[str]:
+        """Views of one relation that are what they were, rules and rows."""
+        after = {frozenset(each.relations): each for each in self.plan.strata}
+        for names, (_, each, _) in self.before.items():
+            later = after.get(names)
+            if later is None or len(names) > 1 or each.recursive or not _is_plain(each):
+                continue
+            if self.changes.keys().isdisjoint({*names, *each.inputs}) and self._rules(
+                self.maintainer.plan.program, each
+            ) == self._rules(self.plan.program, later):
+                yield from names
 
     def _shape(self, program: Program, stratum: Stratum, each: StratumPlan) -> object:
         """What has to be equal for rows and their supports to keep their meaning."""
@@ -95,9 +162,16 @@ class _Revision(Generic[Ids, Keys, Ranks]):
         subsumptions = [rule for rule in program.subsumptions if rule.dominated.relation in each.relations]
         preference = program.written if any(program.relations[name].choices for name in members) else ()
         return (
-            [program.relations[name] for name in members],
+            [_bare(program.relations[name]) for name in members],
             preference,
-            (each.native, each.aggregates, stratum.monotone, stratum.stages, stratum.groups, subsumptions),
+            (
+                each.native,
+                each.aggregates,
+                stratum.monotone,
+                stratum.stages,
+                stratum.groups,
+                _bare(tuple(subsumptions)),
+            ),
         )
 
     def _rules(self, program: Program, each: StratumPlan) -> Counter[_RuleKey]:
@@ -131,8 +205,35 @@ _RuleKey = tuple[Atom, tuple[Literal, ...]]
 
 
 def _key(rule: Rule) -> _RuleKey:
-    """What a rule says and where: names of helpers may change."""
-    return rule.head, rule.body
+    """What a rule says: where it stands and names of helpers may change."""
+    return _bare(rule.head), _bare(rule.body)
+
+
+def _bare(node: T) -> T:
+    """Part of a program without its places in the text."""
+    if isinstance(node, Span):
+        return NOWHERE  # type: ignore[return-value]
+    if isinstance(node, tuple):
+        return tuple(map(_bare, node))  # type: ignore[return-value]
+    if is_dataclass(node) and not isinstance(node, type):
+        return replace(node, **{each.name: _bare(getattr(node, each.name)) for each in fields(node)})
+    return node
+
+
+def _is_plain(each: StratumPlan) -> bool:
+    """Whether it is one relation, whose rows follow from rules and from nothing else."""
+    return each.native and not each.aggregates and len(each.relations) == 1
+
+
+def _chosen(program: Program, name: str, wanted: Mapping[_RuleKey, int]) -> list[Rule]:
+    left = Counter(wanted)
+    chosen = []
+    for rule in program.rules_for(name):
+        key = _key(rule)
+        if left[key]:
+            left[key] -= 1
+            chosen.append(rule)
+    return chosen
 
 
 def _one_plan_each(each: StratumPlan, wanted: Mapping[_RuleKey, int]) -> Sequence[DeltaPlan]:

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from typing import Generic
+from typing import ClassVar, Generic
 
 from whence.engine.aggregates import Aggregates
 from whence.engine.guard import Guard
@@ -54,6 +54,7 @@ class SupportStratum(FlaggedStratum[Ids, Keys, Ranks]):
     stats: Stats
     rank: int = 0
     ranked_epochs: int = 0
+    counts: ClassVar[bool] = True  # whether rows know how many derivations they have
 
     @property
     def ranking(self) -> Ranking:
@@ -144,6 +145,20 @@ class SupportStratum(FlaggedStratum[Ids, Keys, Ranks]):
             self.ranked_epochs += epoch.rounds > 0
             return epoch.finish()
 
+    def adapt(self, plan: StratumPlan, relation: str, gone: Keys, come: Keys) -> dict[str, Delta[Ids]]:
+        """One epoch in which the rules become others: derivations go and come by that, a line for each. No input changes."""
+        self.plan = plan
+        epoch = self.begin({})
+        with self.stats.phase("take away"):
+            epoch.drop_supports(relation, gone)
+            epoch.take_away()
+        with self.stats.phase("put back"):
+            epoch.put_back()
+            epoch.add_supports(relation, come)
+            epoch.run_rounds()
+            self.ranked_epochs += epoch.rounds > 0
+            return epoch.finish()
+
 
 def _now(_: Join | Check) -> int:
     """Sees the state after the epoch."""
@@ -191,6 +206,12 @@ class StratumEpoch(Generic[Ids, Keys, Ranks]):
         for plan in self.plan.statics:
             for keys, ranks in self.backend.run(plan, None, _now):
                 self._add(plan, keys, ranks)
+
+    def drop_supports(self, name: str, keys: Keys) -> None:
+        self._note_lost(name, self.backend.table(name).drop_supports(keys, self.backend.unranked(keys)))
+
+    def add_supports(self, name: str, keys: Keys) -> None:
+        self._note_queued(name, self.backend.table(name).add_supports(keys, self.backend.unranked(keys)))
 
     # -- whole rules
 
@@ -268,7 +289,7 @@ class StratumEpoch(Generic[Ids, Keys, Ranks]):
     def _remove(self, name: str, rows: Keys) -> None:
         """Rows of groups that have no value any more, or another."""
         if len(rows):
-            self._note_lost(name, self.backend.table(name).drop_supports(rows, self.backend.unranked(rows)))
+            self.drop_supports(name, rows)
 
     def _seen_while_taking(self, plan: DeltaPlan) -> Forbid:
         assert plan.scan is not None
@@ -360,7 +381,7 @@ class StratumEpoch(Generic[Ids, Keys, Ranks]):
 
     def _insert(self, name: str, rows: Keys) -> None:
         """New rows of groups."""
-        self._note_queued(name, self.backend.table(name).add_supports(rows, self.backend.unranked(rows)))
+        self.add_supports(name, rows)
 
     def _seen_while_adding(self, plan: DeltaPlan) -> Forbid:
         assert plan.scan is not None

@@ -2,6 +2,7 @@
 
 from whence.exchange.answers import answers
 from whence.exchange.check import load_confederation, load_confederation_file
+from whence.exchange.compile import mapping_rules
 from whence.exchange.explain import ExchangeDerivations, whynot
 from whence.exchange.instance import Edit, Instance
 from whence.exchange.model import Confederation
@@ -24,6 +25,7 @@ __all__ = [
     "answers",
     "load_confederation",
     "load_confederation_file",
+    "mapping_rules",
     "read_files",
     "show_row",
     "sort_rows",

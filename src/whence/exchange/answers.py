@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from whence.exchange.check import load_confederation
 from whence.exchange.instance import Instance
-from whence.exchange.replica import Files
+from whence.exchange.model import Files
 from whence.exchange.rows import has_null
 from whence.lang import tree
 from whence.lang.diagnostics import ProgramError

@@ -24,6 +24,7 @@ from whence.exchange.model import (
     Column,
     Confederation,
     Distrust,
+    Preference,
     Relation,
     SchemaMapping,
     variables_of,
@@ -34,6 +35,7 @@ from whence.exchange.parser import (
     DistrustText,
     MappingText,
     PeerBlock,
+    PreferText,
     Statement,
     parse_confederation,
     read_files,
@@ -70,6 +72,7 @@ class _Checker:
         self.distrusts: list[Distrust] = []
         self.charges: list[Charge] = []
         self.acceptances: list[Acceptance] = []
+        self.preferences: list[Preference] = []
 
     def run(self, statements: Sequence[Statement]) -> Confederation:
         for statement in statements:
@@ -89,8 +92,11 @@ class _Checker:
             if isinstance(statement, DistrustText):
                 self._distrust(statement, names)
             elif isinstance(statement, ChargeText) and self._is_peer(statement.peer, statement.span):
-                self._known(statement.subject, {*self.peers, *names}, "peer or mapping", statement.span)
-                self.charges.append(Charge(statement.peer, statement.subject, statement.cost, statement.span))
+                self._charge(statement, names)
+            elif isinstance(statement, PreferText) and self._is_peer(statement.peer, statement.span):
+                for subject in statement.subjects:
+                    self._known(subject, {*self.peers, *names}, "peer or mapping", statement.span)
+                self.preferences.append(Preference(statement.peer, statement.subjects, statement.span))
             elif isinstance(statement, AcceptText) and self._is_peer(statement.peer, statement.span):
                 self._is_peer(statement.source, statement.span)
                 self.acceptances.append(Acceptance(statement.peer, statement.source, statement.span))
@@ -102,6 +108,7 @@ class _Checker:
             tuple(self.distrusts),
             tuple(self.charges),
             tuple(self.acceptances),
+            tuple(self.preferences),
             tuple(each for each in statements if isinstance(each, tree.FunctorDecl)),
             self.keys,
         )
@@ -300,7 +307,7 @@ class _Checker:
                 return
             is_peer = text.subject in self.peers
             policy = replace(policy, source=text.subject) if is_peer else replace(policy, through=text.subject)
-        condition = () if text.condition is None else self._conditions(text.condition)
+        condition = self._conditions(text.condition)
         if text.atom is not None:
             atom = self._resolve(text.atom)
             if atom is None:
@@ -315,15 +322,29 @@ class _Checker:
                 return
             else:
                 policy = replace(policy, used=atom, condition=condition, only_base=text.only_base)
-        free = set(variables_of(condition)) - set(variables_of(text.atom or ()))
-        if free:
-            problem = f"{min(free)} stands for nothing"
-            self.found.add(
-                BadPolicy(text.span, problem=problem, advice="use the variables of the atom in the condition")
-            )
+        self._check_bound(condition, text.atom, text.span)
         self.distrusts.append(policy)
 
-    def _conditions(self, formula: tree.Formula) -> tuple[tree.Formula, ...]:
+    def _charge(self, text: ChargeText, mappings: set[str]) -> None:
+        condition = self._conditions(text.condition)
+        self._check_bound(condition, text.atom, text.span)
+        rows = None
+        if text.atom is not None:
+            if (rows := self._resolve(text.atom)) is None:
+                return
+            self._check_columns(rows, {})
+        elif not self._known(text.subject or "", {*self.peers, *mappings}, "peer or mapping", text.span):
+            return
+        self.charges.append(Charge(text.peer, text.subject, text.cost, rows, condition, text.span))
+
+    def _check_bound(self, condition: tuple[tree.Formula, ...], atom: tree.Atom | None, span: Span) -> None:
+        if free := set(variables_of(condition)) - set(variables_of(atom or ())):
+            advice = "use the variables of the atom in the condition"
+            self.found.add(BadPolicy(span, problem=f"{min(free)} stands for nothing", advice=advice))
+
+    def _conditions(self, formula: tree.Formula | None) -> tuple[tree.Formula, ...]:
+        if formula is None:
+            return ()
         parts = formula.items if isinstance(formula, tree.And) else (formula,)
         for part in parts:
             if any(isinstance(each, tree.Atom | tree.Aggregate) for each in tree.walk(part)):

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field, replace
 from functools import reduce
 
 from whence.exchange.diagnostics import BadPolicy
-from whence.exchange.model import Confederation, Distrust, Relation, SchemaMapping, variables_of
+from whence.exchange.model import Charge, Confederation, Distrust, Relation, SchemaMapping, variables_of
 from whence.lang import tree
 from whence.lang.diagnostics import Diagnostics
 from whence.lang.load import Functions, check
@@ -63,6 +63,11 @@ def table_of(mapping: str) -> str:
     return f"{mapping}.derivations"
 
 
+def charged(at: int) -> str:
+    """The relation of the base rows that a charge, by its place among all, is for."""
+    return f"charges.{at}"
+
+
 def known(type_: str) -> str:
     return f"Is_{type_}"
 
@@ -92,6 +97,8 @@ class _Compiler:
         for mapping in self.confederation.mappings.values():
             self._mapping(mapping)
         self._withdrawals(found)
+        for at, charge in enumerate(self.confederation.charges):
+            self._charged(charge, at)
         module = tree.Module(tuple(self.statements))
         program = check(module, source, functions, found)
         return Compiled(self.confederation, program, self.nullable, self.skolems, self.marks, self.columns, self.judges)
@@ -165,9 +172,7 @@ class _Compiler:
 
     def _relation(self, relation: Relation) -> None:
         name, span = relation.full_name, relation.span
-        columns = [
-            (column.name, column.type, (name, at) in self.nullable) for at, column in enumerate(relation.columns)
-        ]
+        columns = self._columns_of(relation)
         row = [tree.Variable(f"x{at}", span) for at in range(len(columns))]
         for part in (LOCAL, REJECTED, LOST, CHOSEN):
             self._declare(f"{name}.{part}", columns, span, marked=False)
@@ -207,7 +212,7 @@ class _Compiler:
             marks = tree.Variable(MARKS, span)
             source = tree.Atom(before, self._marked(row, marks), None, span)
             terms = [_Cell(arg, type_, null) for arg, (_, type_, null) in zip(row, columns, strict=True)]
-            match = self._match(policy, policy.used, terms)
+            match = self._match(policy.condition, policy.used, terms)
             assert match is not None
             bit = self._bit("policy", policy.name)
             with_bit = tree.Atom(target, self._marked(row, tree.Call("bor", (marks, bit))), None, span)
@@ -259,7 +264,7 @@ class _Compiler:
         for policy in self.confederation.distrusts:
             if not concerns(policy, relation, mapping):
                 continue
-            match = self._match(policy, policy.atom, cells)
+            match = self._match(policy.condition, policy.atom, cells)
             if match is None:
                 continue
             bits = sum(self.marks[mark] for mark in marks_of(policy))
@@ -298,12 +303,14 @@ class _Compiler:
 
     # -- policies
 
-    def _match(self, policy: Distrust, pattern: tree.Atom | None, cells: Sequence[_Cell]) -> _Match | None:
+    def _match(
+        self, condition: Sequence[tree.Formula], pattern: tree.Atom | None, cells: Sequence[_Cell]
+    ) -> _Match | None:
         """What has to hold of a row for the policy to speak of it; None if it never does: invented values are nothing to it."""
         match = _Match()
         if pattern is None:
             return match
-        asked = set(variables_of(policy.condition))
+        asked = set(variables_of(condition))
         names = [arg.name for arg in pattern.args if isinstance(arg, tree.Variable)]
         bound: dict[str, tree.Term] = {}
         for arg, cell in zip(pattern.args, cells, strict=True):
@@ -327,8 +334,26 @@ class _Compiler:
             else:
                 wanted = bound[arg.name] if isinstance(arg, tree.Variable) else arg
                 match.tests.append(tree.Constraint("=", value, wanted, arg.span))
-        match.tests += [_substitute(each, bound) for each in policy.condition]
+        match.tests += [_substitute(each, bound) for each in condition]
         return match
+
+    def _charged(self, charge: Charge, at: int) -> None:
+        """The base rows that a charge is for."""
+        if charge.rows is None:
+            return
+        relation, span = self.confederation.relations[charge.rows.relation], charge.span
+        columns = self._columns_of(relation)
+        row = [tree.Variable(f"x{at}", span) for at in range(len(columns))]
+        cells = [_Cell(arg, type_, null) for arg, (_, type_, null) in zip(row, columns, strict=True)]
+        match = self._match(charge.condition, charge.rows, cells)
+        assert match is not None
+        self._declare(charged(at), columns, span, marked=False)
+        body = [tree.Atom(f"{relation.full_name}.{LOCAL}", tuple(row), None, span), *match.conditions]
+        self._rule(tree.Atom(charged(at), tuple(row), None, span), body, span)
+
+    def _columns_of(self, relation: Relation) -> list[tuple[str, str, bool]]:
+        name = relation.full_name
+        return [(column.name, column.type, (name, at) in self.nullable) for at, column in enumerate(relation.columns)]
 
     def _skolems_of(self, type_: str) -> Iterator[tuple[str, Skolem]]:
         for mapping in self.confederation.mappings.values():
@@ -409,6 +434,21 @@ class _Match:
 
 def skolem_name(mapping: SchemaMapping, variable: str) -> str:
     return f"{mapping.name}_{variable}"
+
+
+def mapping_rules(mapping: SchemaMapping) -> tuple[tree.Rule, ...]:
+    """The mapping as rules over peers' relations, one for each head: for those who reason about it. Nobody's trust is in them."""
+
+    def term(arg: tree.Term) -> tree.Term:
+        if not arg_is_new(arg, mapping):
+            return arg
+        assert isinstance(arg, tree.Variable)
+        return tree.Branch(skolem_name(mapping, arg.name), tuple(map(tree.Variable, mapping.shared)), arg.span)
+
+    parts = (*mapping.atoms, *mapping.conditions)
+    body = parts[0] if len(parts) == 1 else tree.And(parts, mapping.span)
+    heads = [replace(head, args=tuple(map(term, head.args))) for head in mapping.heads]
+    return tuple(tree.Rule((head,), body, mapping.name, None, mapping.span) for head in heads)
 
 
 def original_name(mapping: SchemaMapping) -> str:

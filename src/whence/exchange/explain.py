@@ -6,11 +6,11 @@ rows of other peers. The internal tables do not show. So every question, picture
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from whence.exchange.compile import LOCAL, LOST, REJECTED, TRUSTED, WITHDRAWN, original_name, table_of
+from whence.exchange.compile import LOCAL, LOST, REJECTED, TRUSTED, WITHDRAWN, charged, original_name, table_of
 from whence.exchange.instance import Instance, instantiate
 from whence.exchange.model import Distrust, SchemaMapping, peer_of
 from whence.exchange.rows import show_row
@@ -25,6 +25,7 @@ from whence.provenance.solve import solve_graph
 from whence.semiring import Tropical
 
 _DEEPEST = 6
+PLACE = 1_000_000  # what one place in a preference costs
 
 
 class ExchangeDerivations(Derivations):
@@ -87,14 +88,29 @@ class ExchangeDerivations(Derivations):
 
 
 def cost_in_eyes_of(instance: Instance, peer: str) -> tuple[Callable[[Fact], float], dict[str, float]]:
-    """What base rows cost the peer, and what mappings do."""
-    charges = {each.subject: each.cost for each in instance.confederation.charges if each.peer == peer}
-    rules = {
-        mapping.name: charges[original_name(mapping)]
-        for mapping in instance.confederation.mappings.values()
-        if original_name(mapping) in charges
-    }
-    return lambda fact: charges.get(peer_of(fact.relation), 0.0), rules
+    """What base rows cost the peer, and what mappings do. All charges for the same add up."""
+    confederation = instance.confederation
+    charges: Counter[str] = Counter()
+    rows: list[tuple[str, str, float]] = []
+    for at, charge in enumerate(confederation.charges):
+        if charge.peer == peer and charge.rows is not None:
+            rows.append((charge.rows.relation, charged(at), charge.cost))
+        elif charge.peer == peer and charge.subject is not None:
+            charges[charge.subject] += charge.cost  # type: ignore[assignment]
+    for preference in confederation.preferences:
+        if preference.peer == peer:
+            charges.update({subject: PLACE * at for at, subject in enumerate(preference.subjects)})
+    rules = {mapping.name: float(charges[original_name(mapping)]) for mapping in confederation.mappings.values()}
+    session = instance.session if rows else None
+
+    def cost(fact: Fact) -> float:
+        found = float(charges[peer_of(fact.relation)])
+        for relation, table, each in rows:
+            if relation == fact.relation and session is not None:
+                found += each * (instance.rows.to_engine(*fact) in session.relation(table))
+        return found
+
+    return cost, rules
 
 
 def costs(instance: Instance, peer: str, facts: Iterable[Fact]) -> dict[Fact, float]:

@@ -25,7 +25,8 @@ from whence.exchange.compile import (
 )
 from whence.exchange.model import Confederation, SchemaMapping
 from whence.exchange.propagate import PropagateDelete
-from whence.exchange.rows import NotInvented, Rows, unwrap
+from whence.exchange.recompute import Recompute
+from whence.exchange.rows import Rows, unwrap
 from whence.io.changes import Changes, Update
 from whence.lang import tree
 from whence.lang.load import Functions
@@ -104,6 +105,8 @@ class Instance:
         program = self.compiled.program
         if self.strategy == "propagate-delete":
             return PropagateDelete(program, facts)
+        if self.strategy == "recompute":
+            return Recompute(program, facts, self.compiled.confederation.relations)
         return Session(program, facts={name: list(rows) for name, rows in facts.items()}, strategy=self.strategy)
 
     @property
@@ -115,13 +118,18 @@ class Instance:
         """For questions. Baselines that keep no session get one, from the same base rows."""
         if isinstance(self._maintained, Session):
             return self._maintained
+        if isinstance(self._maintained, Recompute):
+            return self._maintained.session
         return Session(self.compiled.program, facts=self._maintained.base())
 
     # -- changing it
 
     def apply(self, edits: Iterable[Edit]) -> Delta:
         """All edits at once. Raises ValueError, and changes nothing, if a row does not fit; unknown nulls wait."""
-        return self._delta(self._maintained.apply(self._updates(edits)))
+        updates = self._updates(edits)
+        if isinstance(self._maintained, Session):
+            return self._delta(self._maintained.apply(updates, checked=True, of=self.confederation.relations))
+        return self._delta(self._maintained.apply(updates))
 
     def trial(self, edits: Iterable[Edit]) -> Delta:
         """What `apply` would change."""
@@ -131,13 +139,20 @@ class Instance:
         return delta
 
     def _updates(self, edits: Iterable[Edit]) -> list[Update]:
+        listed = list(edits)
+        given: dict[str, list[Tuple]] = {}
+        for each in listed:
+            given.setdefault(each.relation, []).append(each.row)
+        fitting = {name: iter(self.rows.all_to_engine(name, rows)) for name, rows in given.items()}
+        tables = {(name, part): f"{name}.{part}" for name in given for part in PARTS}
         updates: list[Update] = []
         aside = self._aside.copy()
-        for op, part, name, row in edits:
-            try:
-                updates.append(Update(op, f"{name}.{part}", self.rows.to_engine(name, row)))
-            except NotInvented:
+        for op, part, name, row in listed:
+            found = next(fitting[name])
+            if found is None:
                 (aside.add if op == "+" else aside.discard)((part, name, row))
+            else:
+                updates.append(Update(op, tables[name, part], found))
         self._aside = aside
         return updates
 
@@ -233,6 +248,14 @@ class Instance:
                     yield Edit("+", part, name, row)
         for each in self._aside:
             yield Edit("+", *each)
+
+    @property
+    def size(self) -> int:
+        """How many edits that are."""
+        tables = (
+            self._maintained.relation(f"{name}.{part}") for name in self.confederation.relations for part in PARTS
+        )
+        return sum(map(len, tables)) + len(self._aside)
 
     def derivations(self, mapping: str) -> set[Tuple]:
         """How a mapping fires: the values of the variables of its body, in the order of `SchemaMapping.variables`."""

@@ -9,6 +9,8 @@ from whence.lang import tree
 from whence.lang.source import Source
 from whence.lang.tree import NOWHERE, Span
 
+Files = tuple[tuple[str, str], ...]  # of a confederation: name and text of each
+
 
 def _span() -> Span:
     return field(default=NOWHERE, compare=False, repr=False)
@@ -86,11 +88,22 @@ class Distrust:
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """What a peer's base rows, or the use of a mapping, cost in the eyes of `peer`."""
+    """What base rows or the use of a mapping cost in the eyes of `peer`: all rows of a peer, or those that `rows` matches."""
 
     peer: str
-    subject: str
+    subject: str | None
     cost: float
+    rows: tree.Atom | None = None
+    condition: tuple[tree.Formula, ...] = ()
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Preference:
+    """Peers and mappings in the order in which `peer` likes them. One place more costs more than any charge should."""
+
+    peer: str
+    subjects: tuple[str, ...]
     span: Span = _span()
 
 
@@ -103,6 +116,9 @@ class Acceptance:
     span: Span = _span()
 
 
+Policy = Distrust | Charge | Preference | Acceptance
+
+
 @dataclass(frozen=True)
 class Confederation:
     source: Source = field(repr=False, compare=False)
@@ -112,14 +128,15 @@ class Confederation:
     distrusts: tuple[Distrust, ...] = ()
     charges: tuple[Charge, ...] = ()
     acceptances: tuple[Acceptance, ...] = ()
+    preferences: tuple[Preference, ...] = ()
     functors: tuple[tree.FunctorDecl, ...] = ()
     keys: Mapping[str, str] = field(default_factory=dict)
 
     def relations_of(self, peer: str) -> list[Relation]:
         return [relation for relation in self.relations.values() if relation.peer == peer]
 
-    def policies_of(self, peer: str) -> list[Distrust | Charge | Acceptance]:
-        every: list[Distrust | Charge | Acceptance] = [*self.distrusts, *self.charges, *self.acceptances]
+    def policies_of(self, peer: str) -> list[Policy]:
+        every: list[Policy] = [*self.distrusts, *self.charges, *self.preferences, *self.acceptances]
         return [policy for policy in every if policy.peer == peer]
 
     def text_of(self, span: Span) -> str:

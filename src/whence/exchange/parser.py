@@ -29,6 +29,7 @@ _TOKEN = re.compile(
     r"|(?P<mark><->|->|→|↔|.)",
     re.DOTALL,
 )
+VERBS = ("distrusts", "charges", "prefers", "accepts")
 TYPES = ("number", "symbol", "float", "unsigned")
 
 
@@ -83,9 +84,22 @@ class DistrustText:
 
 @dataclass(frozen=True, slots=True)
 class ChargeText:
+    """`PEER charges SUBJECT COST [if CONDITION]`; the subject is a peer, a mapping, or an atom."""
+
     peer: str
-    subject: str
+    subject: str | None
+    atom: tree.Atom | None
     cost: float
+    condition: tree.Formula | None
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class PreferText:
+    """`PEER prefers SUBJECT over SUBJECT …`"""
+
+    peer: str
+    subjects: tuple[str, ...]
     span: Span
 
 
@@ -96,7 +110,7 @@ class AcceptText:
     span: Span
 
 
-Statement = PeerBlock | MappingText | DistrustText | ChargeText | AcceptText | tree.FunctorDecl
+Statement = PeerBlock | MappingText | DistrustText | ChargeText | PreferText | AcceptText | tree.FunctorDecl
 
 
 @dataclass
@@ -218,7 +232,7 @@ class _Parser:
             return self._function()
         first = self._word("a peer, a mapping, a function or a policy")
         if self._takes(":"):
-            if self.tokens[self.at + 1].text in ("distrusts", "charges", "accepts"):
+            if self.tokens[self.at + 1].text in VERBS:
                 return self._policy(self._next(), first.text, first.start)
             return self._mapping(first)
         return self._policy(first, None, first.start)
@@ -291,20 +305,21 @@ class _Parser:
         return MappingText(name.text, self._formula(body), self._atoms(heads), tuple(exists), both_ways, span)
 
     def _policy(self, peer: Token, name: str | None, start: int) -> Statement:
-        verb = self._word("distrusts, charges or accepts")
+        verb = self._word("distrusts, charges, prefers or accepts")
         if verb.text == "charges":
-            charged = self._word("a peer or a mapping").text
-            if self.token.kind != "number":
-                raise _Wrong(self.token, "what it costs, a number")
-            cost = float(self._next().text)
-            return ChargeText(peer.text, charged, cost, Span(start, self._expect(".").end))
+            return self._charge(peer, start)
+        if verb.text == "prefers":
+            subjects = [self._word("a peer or a mapping").text]
+            while self._takes("over"):
+                subjects.append(self._word("a peer or a mapping").text)
+            return PreferText(peer.text, tuple(subjects), Span(start, self._expect(".", "'over' or '.'").end))
         if verb.text == "accepts":
             self._expect("deletions")
             self._expect("of")
             source = self._word("a peer").text
             return AcceptText(peer.text, source, Span(start, self._expect(".").end))
         if verb.text != "distrusts":
-            raise _Wrong(verb, "distrusts, charges or accepts; or ':' behind the name of a mapping")
+            raise _Wrong(verb, "distrusts, charges, prefers or accepts; or ':' behind the name of a mapping")
         only_base = self._takes("base")
         atom_text: tuple[int, int] | None = None
         subject: str | None = None
@@ -334,6 +349,24 @@ class _Parser:
             self._formula(condition) if condition else None,
             span,
         )
+
+    def _charge(self, peer: Token, start: int) -> ChargeText:
+        subject: str | None = None
+        atoms: tuple[tree.Atom | None, ...] = (None,)
+        if self.tokens[self.at + 1].text == "(":
+            begin = self.token.start
+            while self.token.kind != "end" and self._next().text != ")":
+                pass
+            atoms = self._atoms((begin, self.tokens[self.at - 1].end))
+        else:
+            subject = self._word("a peer, a mapping, or rows such as R(x, y)").text
+        if self.token.kind != "number":
+            raise _Wrong(self.token, "what it costs, a number")
+        cost = float(self._next().text)
+        condition = self._until(".") if self._takes("if") else None
+        span = Span(start, self._expect(".", "'if' or '.'").end)
+        formula = self._formula(condition) if condition else None
+        return ChargeText(peer.text, subject, atoms[0], cost, formula, span)
 
     # -- what Whence's own parser reads
 

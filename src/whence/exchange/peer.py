@@ -2,7 +2,8 @@
 
 A folder holds what the peer has to remember: which entries are in its tables (`peer.json`), what the tables held then
 (`baseline.json`), and, while something is under way, what (`pending.json`). Everything else follows from the store, so a crash
-at any instant leaves either the state before or one that the next call completes.
+at any instant leaves either the state before or one that the next call completes. `checkpoint.json` is there to be quick: with
+it, only the entries behind it are read.
 
     publish   what users changed becomes edits, and an entry of the store
     import    publish; read the entries of others, translate, filter by trust, decide conflicts; apply it to the tables
@@ -19,15 +20,17 @@ from secrets import token_hex
 from typing import Any
 
 from whence.exchange.check import load_confederation
+from whence.exchange.checkpoint import read_checkpoint, write_checkpoint
 from whence.exchange.compile import LOCAL, REJECTED, TRUSTED
 from whence.exchange.databases import open_tables
 from whence.exchange.edits import net_edits
 from whence.exchange.explain import ExchangeDerivations, Reason, costs, uses, whynot
 from whence.exchange.instance import PARTS, Delta, Edit, Instance
-from whence.exchange.model import Confederation, Relation
+from whence.exchange.model import Confederation, Files, Relation
+from whence.exchange.parser import VERBS
 from whence.exchange.reconcile import Conflict, deferred, reconcile, resolution, undoing
-from whence.exchange.replica import Files, Replica, edits_of, edits_to_json
-from whence.exchange.rows import show_row, sort_rows, value_from_json, value_to_json
+from whence.exchange.replica import Replica, edits_of, edits_to_json, files_at
+from whence.exchange.rows import row_from_json, row_to_json, show_row, sort_rows
 from whence.exchange.signing import make_key, signer
 from whence.exchange.store import EDITS, Entry, Refused, SharedStore
 from whence.exchange.tables import PeerTables
@@ -39,6 +42,8 @@ from whence.pipeline.lock import StateLock
 from whence.provenance.graph import Fact
 
 _STATE, _BASELINE, _NEXT, _PENDING = "peer.json", "baseline.json", "baseline.next.json", "pending.json"
+_CHECKPOINT = "checkpoint.json"
+_WORTH = 10  # a checkpoint is written when a tenth of its rows have come since the last
 
 
 @dataclass(frozen=True)
@@ -108,6 +113,7 @@ class Peer:
         known = replica.instance.confederation
         if name not in known.peers:
             raise StateError([f"there is no peer {name} here; there are {', '.join(known.peers)}"])
+        write_checkpoint(folder / _CHECKPOINT, replica.checkpoint())
         _write_json(folder / _BASELINE, {})
         place = {"store": os.path.relpath(store, folder), "tables": where}
         state = {"format": 1, "peer": name, **place, "read": replica.number, "hash": replica.hash}
@@ -158,10 +164,22 @@ class Peer:
         """What had been published when the tables were brought up to date the last time."""
         if self._replica is None:
             list(self.store.entries(self.read, self.hash, self.read))  # raises Refused if some are gone
-            self._replica = Replica.at(self.store, self.read, functions=self.functions, strategy=self.strategy)
+            self._replica = self._replica_at(self.read)
             if self._replica.hash != self.hash:
                 raise Refused(self.store.path_of(self.read), f"this is not the entry that {self.name} read")
         return self._replica
+
+    def _replica_at(self, number: int | None) -> Replica:
+        start = read_checkpoint(self.folder / _CHECKPOINT)
+        if start is not None and number is not None and start.number > number:
+            start = None
+        return Replica.at(self.store, number, functions=self.functions, strategy=self.strategy, start=start)
+
+    def _keep(self, replica: Replica) -> None:
+        """A checkpoint, if enough has come since the last for it to be worth its while."""
+        if replica.fresh * _WORTH >= replica.instance.size:
+            write_checkpoint(self.folder / _CHECKPOINT, replica.checkpoint())
+            replica.fresh = 0
 
     @property
     def instance(self) -> Instance:
@@ -219,7 +237,8 @@ class Peer:
         after = self.tables.read(relations)
         edits = self._edits(relations, after)
         if not edits:
-            self._write_baseline(_BASELINE, after)
+            if after != self._baseline(_BASELINE):
+                self._write_baseline(_BASELINE, after)
             return None
         id_ = token_hex(8)
         self._write_baseline(_NEXT, after)
@@ -246,14 +265,13 @@ class Peer:
     def preview(self) -> Imported:
         """What an import would do now, users' changes included. Nothing is published, no table touched."""
         edits = self.pending_edits()
-        replica = Replica.at(self.store, functions=self.functions, strategy=self.strategy)
+        replica = self._replica_at(None)
         before = {each.full_name: self.instance.relation(each.full_name) for each in self.relations}
         replica.instance.apply(edits)
         decisions = reconcile(replica.instance, self.name)
-        entries = tuple(replica.history[self.read :])
         return Imported(
             None,
-            entries,
+            tuple(self.store.entries(self.read, self.hash)),
             _difference(before, self._rows_of(replica)),
             tuple(decisions),
             tuple(deferred(replica.instance, self.name)),
@@ -273,12 +291,13 @@ class Peer:
             entries += self._advance(replica)
             decisions += fresh
         delta = self._apply(replica)
+        self._keep(replica)
         return Imported(
             published, tuple(entries), delta, tuple(decisions), tuple(deferred(replica.instance, self.name))
         )
 
     def _advance(self, replica: Replica) -> list[Entry]:
-        return [entry for entry, _ in replica.advance()]
+        return list(replica.advance())
 
     def _rows_of(self, replica: Replica) -> dict[str, set[Tuple]]:
         relations = replica.instance.confederation.relations_of(self.name)
@@ -318,10 +337,10 @@ class Peer:
                 (self.folder / _NEXT).unlink(missing_ok=True)
                 path.unlink()
             return
-        confederation = Replica.at(self.store, pending["read"], functions=self.functions).instance.confederation
         if (self.folder / _NEXT).exists():
+            files, _ = files_at(self.store, pending["read"])
             delta = _difference(self._baseline(_BASELINE), self._baseline(_NEXT))
-            self.tables.apply(delta, confederation.relations_of(self.name))
+            self.tables.apply(delta, load_confederation(files).relations_of(self.name))
         self._finish_import(pending["read"], pending["hash"])
 
     # -- what a peer decides
@@ -370,13 +389,12 @@ class Peer:
     def change(self, files: Files) -> Imported:
         """Publishes another version of the confederation: its schemas, mappings or policies. Raises `ProgramError`."""
         self.import_()
-        publish_version(self.store, self.name, files, self.folder, replica=self.replica, functions=self.functions)
+        publish_version(self.store, self.name, files, self.folder, functions=self.functions)
         return self.import_()
 
     def preview_change(self, files: Files) -> Delta:
         """What another version of the confederation would change, for all peers. Raises `ProgramError`."""
-        replica = Replica.at(self.store, functions=self.functions, strategy=self.strategy)
-        return replica.instance.change(load_confederation(files))
+        return self._replica_at(None).instance.change(load_confederation(files))
 
     def trust(self, statement: str) -> Imported:
         """Adds a policy of this peer: `distrusts GUS`, `charges m1 3`, or the whole statement."""
@@ -384,7 +402,7 @@ class Peer:
 
     def with_policy(self, statement: str) -> Files:
         text = statement.strip().removesuffix(".")
-        if text.split()[0] in ("distrusts", "charges", "accepts"):
+        if text.partition(" ")[0] in VERBS:
             text = f"{self.name} {text}"
         return self._extended(f"{text}.")
 
@@ -402,7 +420,7 @@ class Peer:
         raise ValueError(f"{self.name} has no policy {name}")
 
     def _files(self) -> Files:
-        return Replica.at(self.store, functions=self.functions).files
+        return files_at(self.store)[0]
 
     def _extended(self, statement: str) -> Files:
         files = list(self._files())
@@ -422,8 +440,7 @@ class Peer:
 
     def uses(self, relation: str, row: Tuple) -> dict[Fact, tuple[str, ...]]:
         """Who downstream has rows that follow from this one."""
-        latest = Replica.at(self.store, functions=self.functions, strategy=self.strategy)
-        return uses(latest.instance, Fact(self.relation(relation).full_name, row))
+        return uses(self._replica_at(None).instance, Fact(self.relation(relation).full_name, row))
 
     def cost(self, relation: str, row: Tuple) -> float:
         fact = Fact(self.relation(relation).full_name, row)
@@ -454,16 +471,10 @@ class Peer:
 
     def _baseline(self, name: str) -> dict[str, set[Tuple]]:
         found = _read_json(self.folder / name)
-        return {
-            relation: {tuple(value_from_json(value) for value in row) for row in rows}
-            for relation, rows in found.items()
-        }
+        return {relation: {row_from_json(row) for row in rows} for relation, rows in found.items()}
 
     def _write_baseline(self, name: str, tables: Mapping[str, set[Tuple]]) -> None:
-        content = {
-            relation: [[value_to_json(value) for value in row] for row in sort_rows(rows)]
-            for relation, rows in tables.items()
-        }
+        content = {relation: [row_to_json(row) for row in sort_rows(rows)] for relation, rows in tables.items()}
         _write_json(self.folder / name, content)
 
 

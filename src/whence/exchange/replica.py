@@ -7,33 +7,35 @@ row of another peer's relation, a change of another peer's policies, a signature
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from whence.exchange.check import load_confederation, statements_of
-from whence.exchange.instance import PARTS, Delta, Edit, Instance
-from whence.exchange.model import Confederation, peer_of
-from whence.exchange.rows import fitted, is_null, value_from_json, value_to_json
+from whence.exchange.checkpoint import Checkpoint
+from whence.exchange.instance import PARTS, Edit, Instance
+from whence.exchange.model import Confederation, Files, peer_of
+from whence.exchange.rows import fitted, is_null, row_from_json, row_to_json
 from whence.exchange.signing import is_signed
-from whence.exchange.store import CATALOGUE, Entry, Refused, SharedStore
+from whence.exchange.store import CATALOGUE, START, Entry, Refused, SharedStore
 from whence.io.json_text import Json
 from whence.lang.diagnostics import ProgramError
 from whence.lang.load import Functions
 from whence.lang.types import Tuple
 
-Files = tuple[tuple[str, str], ...]
-
 
 @dataclass
 class Replica:
-    """`number` and `hash` are those of the last entry that is in it; `files` is the text of the confederation then."""
+    """`number` and `hash` are those of the last entry that is in it; `files` is the text of the confederation then.
+
+    `fresh` counts the edits behind the checkpoint that it was made from.
+    """
 
     store: SharedStore
     instance: Instance
     files: Files
     number: int
     hash: str
-    history: list[Entry] = field(default_factory=list)
+    fresh: int = 0
 
     @classmethod
     def at(
@@ -43,13 +45,18 @@ class Replica:
         *,
         functions: Functions | None = None,
         strategy: str = "support",
+        start: Checkpoint | None = None,
     ) -> Replica:
         """The copy as of an entry, by default the last: everything is folded first, and evaluated once."""
         edits: dict[tuple[str, str, Tuple], None] = {}
         confederation: Confederation | None = None
         files: Files = ()
-        history: list[Entry] = []
-        for entry in store.entries(upto=number):
+        last, hash_, fresh = 0, START, 0
+        if start is not None:
+            edits = {each[1:]: None for each in start.edits}
+            files, last, hash_ = start.files, start.number, start.hash
+            confederation = load_confederation(files)
+        for entry in store.entries(last, hash_, number):
             content = store.content(entry)
             check_entry(store, entry, content, confederation)
             if entry.kind == CATALOGUE:
@@ -59,31 +66,49 @@ class Replica:
                     edits = {key: None for key in edits if _stays(key[1], before, confederation)}
             else:
                 for op, part, relation, row in edits_of(content):
+                    fresh += 1
                     if op == "+":
                         edits[part, relation, row] = None
                     else:
                         edits.pop((part, relation, row), None)
-            history.append(entry)
+            last, hash_ = entry.number, entry.hash
         if confederation is None:
             raise Refused(store.path_of(1), "there is no confederation here yet")
         kept = [Edit("+", *key) for key in edits]
         instance = Instance(confederation, kept, functions=functions, strategy=strategy)
-        return cls(store, instance, files, len(history), history[-1].hash, history)
+        return cls(store, instance, files, last, hash_, fresh)
 
-    def advance(self, upto: int | None = None) -> Iterator[tuple[Entry, Delta]]:
+    def checkpoint(self) -> Checkpoint:
+        return Checkpoint(self.number, self.hash, self.files, list(self.instance.edits()))
+
+    def advance(self, upto: int | None = None) -> Iterator[Entry]:
         """Reads what has been published since, entry by entry."""
         for entry in self.store.entries(self.number, self.hash, upto):
             content = self.store.content(entry)
             check_entry(self.store, entry, content, self.instance.confederation)
             if entry.kind == CATALOGUE:
                 files = files_of(content)
-                delta = self.instance.change(_loaded(self.store, entry, files))
+                self.instance.change(_loaded(self.store, entry, files))
                 self.files = files
             else:
-                delta = self.instance.apply(edits_of(content))
+                edits = edits_of(content)
+                self.instance.apply(edits)
+                self.fresh += len(edits)
             self.number, self.hash = entry.number, entry.hash
-            self.history.append(entry)
-            yield entry, delta
+            yield entry
+
+
+def files_at(store: SharedStore, number: int | None = None) -> tuple[Files, int]:
+    """The text of the confederation as of an entry, by default the last, and the number of that entry."""
+    files: Files = ()
+    last = 0
+    for entry in store.entries(upto=number):
+        last = entry.number
+        if entry.kind == CATALOGUE:
+            files = files_of(store.content(entry))
+    if not files:
+        raise Refused(store.path_of(1), "there is no confederation here yet")
+    return files, last
 
 
 def _stays(relation: str, before: Confederation, after: Confederation) -> bool:
@@ -102,9 +127,7 @@ def _loaded(store: SharedStore, entry: Entry, files: Files) -> Confederation:
 
 
 def edits_to_json(edits: Sequence[Edit]) -> Json:
-    return {
-        "edits": [[each.op, each.part, each.relation, [value_to_json(value) for value in each.row]] for each in edits]
-    }
+    return {"edits": [[each.op, each.part, each.relation, row_to_json(each.row)] for each in edits]}
 
 
 def edits_of(content: dict[str, Any]) -> list[Edit]:
@@ -113,7 +136,7 @@ def edits_of(content: dict[str, Any]) -> list[Edit]:
     for op, part, relation, row in content["edits"]:
         if op not in ("+", "-") or part not in PARTS or not isinstance(relation, str) or not isinstance(row, list):
             raise ValueError(f"{[op, part, relation, row]} is not an edit")
-        found.append(Edit(op, part, relation, tuple(value_from_json(value) for value in row)))
+        found.append(Edit(op, part, relation, row_from_json(row)))
     return found
 
 

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite
 
-from whence.exchange.compile import Compiled, known
+from whence.exchange.compile import LOCAL, Compiled, known
 from whence.exchange.model import Relation
 from whence.io.json_text import Json
 from whence.lang import tree
+from whence.lang.fit import check_rows
 from whence.lang.parser import parse
 from whence.lang.printer import print_node
 from whence.lang.source import Source
@@ -53,6 +54,25 @@ class Rows:
         if len(row) != len(kinds):
             raise ValueError(f"{relation} has {len(kinds)} columns, not {len(row)}")
         return tuple(self._wrap(value, *kind) for value, kind in zip(row, kinds, strict=True))
+
+    def all_to_engine(self, relation: str, rows: Sequence[Tuple]) -> Sequence[Tuple | None]:
+        """The same for many rows of a relation; None for one with a null that no mapping invents."""
+        kinds = self._kinds[relation]
+        if not any(nullable or type_ == "float" for type_, nullable in kinds):
+            program = self._compiled.program
+            try:
+                check_rows(program.relations[f"{relation}.{LOCAL}"], rows, program.types)
+            except ValueError:
+                pass  # row by row it is told which, and why
+            else:
+                return rows
+        return [self._unless_unknown(relation, row) for row in rows]
+
+    def _unless_unknown(self, relation: str, row: Tuple) -> Tuple | None:
+        try:
+            return self.to_engine(relation, row)
+        except NotInvented:
+            return None
 
     def from_engine(self, row: Tuple, width: int) -> Tuple:
         """The first columns of an engine's row; behind them may be marks."""
@@ -111,6 +131,17 @@ def value_from_json(value: Json) -> Value:
     elif isinstance(value, int | float | str) and not isinstance(value, bool):
         return value
     raise ValueError(f"{value!r} is not a value")
+
+
+def row_to_json(row: Tuple) -> list[Json]:
+    return [value_to_json(value) for value in row]
+
+
+def row_from_json(row: Sequence[Json]) -> Tuple:
+    """Raises ValueError."""
+    if {int, str}.issuperset(map(type, row)):
+        return tuple(row)  # type: ignore[arg-type] # most are, and there may be many
+    return tuple(value_from_json(value) for value in row)
 
 
 # -- as text ----------------------------------------------------------------------------------------------------------

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from whence.exchange.check import load_confederation
 from whence.exchange.compile import compile_confederation
-from whence.exchange.replica import Files, Replica, files_to_json, foreign_change
+from whence.exchange.model import Files
+from whence.exchange.replica import files_at, files_to_json, foreign_change
 from whence.exchange.signing import signer
 from whence.exchange.store import CATALOGUE, EDITS, SharedStore
 from whence.lang.load import Functions
@@ -21,17 +22,15 @@ def publish_version(
     files: Files,
     folder: Path,
     *,
-    replica: Replica | None = None,
     functions: Functions | None = None,
 ) -> None:
     """Raises `ProgramError` for a wrong confederation, StateError for a change that is not the peer's to make."""
-    compile_confederation(load_confederation(files), functions)
-    if replica is None and store.last:
-        replica = Replica.at(store)
+    after = load_confederation(files)
+    compile_confederation(after, functions)
     base = 0
-    if replica is not None:
-        base = replica.number
-        if reason := foreign_change(peer, replica.instance.confederation, load_confederation(files)):
+    if store.last:
+        before, base = files_at(store)
+        if reason := foreign_change(peer, load_confederation(before), after):
             raise StateError([reason], hints=["a peer changes its schema, its policies, and mappings that concern it"])
     entry = store.publish(
         peer,

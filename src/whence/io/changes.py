@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypedDict
 
+from whence.io.json_text import Json
 from whence.lang.types import Tuple
 
 
@@ -52,6 +53,11 @@ class Position(TypedDict, total=False):
     whole: bool
     seq: int  # of the changes that a database has captured
     offsets: Mapping[str, Mapping[str, int]]  # of the next message, by topic and partition
+    messages: int  # of a broker, how many have come, and under which name it keeps them
+    session: str
+    seen: Sequence[Json]  # the rows of a page at the last look, and how many looks there were
+    looks: int
+    sources: Mapping[str, Position]  # of several sources, by their names
     cut: bool  # no commit ended the epoch
 
 

@@ -130,7 +130,7 @@ _MATH: dict[str, Callable[[float], float]] = {
     )
 }
 # A program may bring functions of its own under these names.
-REPLACEABLE = frozenset(_MATH)
+REPLACEABLE = frozenset(_MATH) | {"dist"}
 
 
 def _math(name: str) -> Callable[[float], float]:
@@ -149,6 +149,14 @@ def _math(name: str) -> Callable[[float], float]:
         return result + 0.0  # -0.0 is 0.0
 
     return computed
+
+
+def _dist(x: float, y: float, other_x: float, other_y: float) -> float:
+    """How far apart two places are."""
+    apart = math.dist((x, y), (other_x, other_y))
+    if not math.isfinite(apart):
+        raise Undefined("the places are not apart by a finite number")
+    return apart
 
 
 # -- conversions ------------------------------------------------------------------------------------------------------
@@ -349,6 +357,7 @@ SIGNATURES: dict[str, tuple[Signature, ...]] = {
     **{op: (Signature((INTEGRAL,), INTEGRAL),) for op in ("bnot", "lnot")},
     **{op: (Signature((ORDERED, ORDERED), ORDERED, variadic=True),) for op in ("min", "max")},
     **{name: (Signature((FLOAT,), FLOAT),) for name in _MATH},
+    "dist": (Signature((NUMERIC,) * 4, FLOAT),),
     "cat": (Signature((SYMBOL, SYMBOL), SYMBOL, variadic=True),),
     "strlen": (Signature((SYMBOL,), NUMBER),),
     "substr": (Signature((SYMBOL, NUMBER, NUMBER), SYMBOL),),
@@ -393,6 +402,7 @@ def implementation(functor: str, argument: Kind | None, result: Kind) -> Callabl
 
 _NAMED: dict[tuple[str, str], Callable[..., Value]] = {
     **{(name, "any"): _math(name) for name in _MATH},
+    ("dist", "any"): _dist,
     ("+", "symbol"): lambda left, right: left + right,
     ("cat", "any"): _joined,
     ("strlen", "any"): len,

@@ -244,7 +244,14 @@ def _diagnose(error: UnexpectedInput, at: int, text: str) -> Diagnostic:
         found = f"U+{ord(word[0]):04X} ({unicodedata.name(word[0], 'a control character')})"
     elif not word[0].isascii() and word[0].isalpha():
         expected += "; names are made of the letters a to z and A to Z, digits, _ and ?"
+    elif word[0] == "," and _AFTER_BAR.search(text, 0, at):
+        expected += (
+            ": after | comes the rest of a list; append(l, x) puts an item at its end, last(l) is the one that is there"
+        )
     return UnexpectedText(Span(at, word.end()), found=found, expected=expected)
+
+
+_AFTER_BAR = re.compile(r"\[[^\[\]\n]*\|[^\[\]\n]*\Z")
 
 
 def _begins_a_rule(text: str, at: int) -> bool:

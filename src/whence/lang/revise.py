@@ -17,14 +17,14 @@ from whence.lang.program import Program, Rule, Subsumption
 from whence.lang.source import Source
 
 
-def add_rules(program: Program, text: str) -> Program:
+def add_rules(program: Program, text: str, *, name: str = "<added>") -> Program:
     """The program with the rules, facts and declarations of a text behind its own. Raises `ProgramError`.
 
     >>> from whence.lang import load
     >>> [rule.name for rule in add_rules(load("p(1). .output p"), "p(x + 1) :- p(x), x < 3.").rules]
     ['p#1', 'p#2']
     """
-    added, problems = preprocess(text, "<added>", None)
+    added, problems = preprocess(text, name, None)
     Diagnostics(added, problems).raise_if_errors()
     before = program.source
     start = len(before.text) + 1

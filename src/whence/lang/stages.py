@@ -40,15 +40,22 @@ class Stages:
 
 
 def find_stages(
-    component: tuple[str, ...], rules: list[Rule | Subsumption], relations: Mapping[str, Relation]
+    component: tuple[str, ...],
+    rules: list[Rule | Subsumption],
+    relations: Mapping[str, Relation],
+    *,
+    is_acyclic: bool = False,
 ) -> Stages | None:
-    """A choice of stage columns under which the component is locally stratified, or None."""
+    """A choice of stage columns under which the component is locally stratified, or None.
+
+    If it is to be acyclic, no tuple may depend on itself at all, be it without any negation.
+    """
     if any(isinstance(rule, Subsumption) for rule in rules):
         return None
     candidates = [
         [at for at, each in enumerate(relations[name].fields) if each.kind in (NUMBER, UNSIGNED)] for name in component
     ]
-    reads = [(rule.head, list(_reads(rule.body, (), False))) for rule in rules if isinstance(rule, Rule)]
+    reads = [(rule.head, list(_reads(rule.body, (), is_acyclic))) for rule in rules if isinstance(rule, Rule)]
     for choice in islice(product(*candidates), MAX_CHOICES):
         columns = dict(zip(component, choice, strict=True))
         groups = _order_inside_stage(columns, reads)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from whence.io.changes import Changes
 from whence.io.updates import reported_writing
+from whence.lang.differences import differences
 from whence.lang.program import Program, output_names
 from whence.lang.types import Tuple
 from whence.pipeline import log, metrics
@@ -50,6 +51,16 @@ class Store(ABC):
         self.lock = lock
         self._log = folder / "log"
         self._snapshots = folder / "snapshots"
+        self._earlier: dict[int, Program] = {}
+
+    def program_at(self, epoch: int) -> Program:
+        """The program that the state was of in an epoch."""
+        era = next((each for each in self.manifest.earlier if epoch <= each.last), None)
+        if era is None:
+            return self.program
+        if era.last not in self._earlier:
+            self._earlier[era.last] = era.program(self.program.functions)
+        return self._earlier[era.last]
 
     @property
     def is_new(self) -> bool:
@@ -63,7 +74,12 @@ class Store(ABC):
     @property
     def last_epoch(self) -> int:
         segments = self.segments
-        return max(self.manifest.snapshots[-1].epoch, segments[-1].last if segments else 0)
+        return max(self.manifest.snapshots[-1].epoch, segments[-1].last if segments else 0, *self.turns, 0)
+
+    @property
+    def turns(self) -> tuple[int, ...]:
+        """The epochs in which the program became another one: the log has nothing of them, but there are snapshots around."""
+        return tuple(each.last + 1 for each in self.manifest.earlier)
 
     @property
     def known_epoch(self) -> int:
@@ -122,8 +138,12 @@ class Store(ABC):
 
         It is made from the newest snapshot before, or from the one given.
         """
-        if relation not in self.outputs:
-            raise StateError([f"{relation} is not an output of the program; its outputs are {', '.join(self.outputs)}"])
+        outputs = output_names(self.program_at(epoch))
+        if relation not in outputs:
+            then = " then" if outputs != self.outputs else ""
+            raise StateError(
+                [f"{relation} is not an output of the program; its outputs are{then} {', '.join(outputs)}"]
+            )
         for attempt in range(_ATTEMPTS):
             try:
                 return self._view_at(relation, epoch, start)
@@ -204,6 +224,9 @@ def _manifest(folder: Path, program: Program) -> Manifest:
             raise StateError(
                 [f"{folder} holds the state of a run that records the derivations of {recorded}"], hints=[hint]
             )
-        hint = "run the program it was made with, or start anew with another folder"
-        raise StateError([f"{folder} holds the state of another program: {manifest.name}"], hints=[hint])
-    return manifest
+        changed = differences(manifest.program(program.functions), program)
+        problem = f"{folder} holds the state of another version of {manifest.name}"
+        hint = "--upgrade brings the state over, --upgrade --dry-run tells what that would do; or start anew with another folder"
+        raise StateError(["\n  ".join([problem, *changed.lines()])], hints=[hint])
+    made = Manifest.of(program)
+    return replace(manifest, name=made.name, text=made.text)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
@@ -102,14 +102,20 @@ def remove_leftovers(folder: Path, used: Iterable[str]) -> None:
             path.unlink(missing_ok=True)
 
 
-def chain(folder: Path, segments: Sequence[Segment], after: int, last: int = 0) -> list[Segment]:
-    """The segments that hold the epochs after one, up to `last` at least, without a gap. Raises Damaged."""
+def chain(
+    folder: Path, segments: Sequence[Segment], after: int, last: int = 0, *, without: Collection[int] = ()
+) -> list[Segment]:
+    """The segments that hold the epochs after one, up to `last` at least, without a gap but for some. Raises Damaged."""
+
+    def following(epoch: int) -> int:
+        return following(epoch + 1) if epoch + 1 in without else epoch + 1
+
     wanted = [each for each in segments if each.last > after]
-    expected = after + 1
+    expected = following(after)
     for each in wanted:
         if each.first != expected:
             raise Damaged(folder, f"epochs {expected} to {each.first - 1} are missing")
-        expected = each.last + 1
+        expected = following(each.last)
     if expected <= last:
         raise Damaged(folder, f"epochs {expected} to {last} are missing")
     return wanted

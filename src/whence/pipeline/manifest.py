@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from whence.io.json_text import Json
 from whence.lang import Program, load
+from whence.lang.differences import is_same
 from whence.lang.load import Functions
 from whence.pipeline.files import Damaged, StateError, checksum, reported_reading, write_file
 from whence.pipeline.snapshots import Snapshot
@@ -21,11 +22,25 @@ NAME, PREVIOUS = "manifest.json", "manifest.previous.json"
 
 
 @dataclass(frozen=True)
+class Earlier:
+    """A program that the state was of until the end of epoch `last`; `defaults` is what columns that came after it begin with."""
+
+    name: str
+    text: str
+    record: tuple[str, ...]
+    last: int
+    defaults: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def program(self, functions: Functions | None) -> Program:
+        return _loaded(self.name, self.text, self.record, functions)
+
+
+@dataclass(frozen=True)
 class Manifest:
     """`delivered` is an epoch that every sink has; those after it may have to be delivered again.
 
     `record` names the relations whose derivations are recorded. `parts` is their number if the state is kept in parts, and
-    `columns` what its relations are split by.
+    `columns` what its relations are split by. `earlier` are the programs before this one, oldest first.
     """
 
     name: str
@@ -35,6 +50,7 @@ class Manifest:
     record: tuple[str, ...] = ()
     parts: int | None = None
     columns: Mapping[str, int] = field(default_factory=dict)
+    earlier: tuple[Earlier, ...] = ()
 
     @classmethod
     def of(cls, program: Program) -> Manifest:
@@ -42,16 +58,31 @@ class Manifest:
         return cls(name, program.source.text, record=_recorded(program))
 
     def is_of(self, program: Program) -> bool:
-        return self.text == program.source.text and self.record == _recorded(program)
+        """Comments and layout may be others."""
+        if self.record != _recorded(program):
+            return False
+        return self.text == program.source.text or is_same(self.program(program.functions), program)
+
+    def now_of(self, program: Program, last: int, defaults: Mapping[str, Mapping[str, Any]]) -> Manifest:
+        """The same for another program, from the epoch after `last` on."""
+        before = Earlier(self.name, self.text, self.record, last, defaults)
+        made = Manifest.of(program)
+        return replace(self, name=made.name, text=made.text, record=made.record, earlier=(*self.earlier, before))
 
     def program(self, functions: Functions | None = None) -> Program:
         """The program as it was when the state began. Functions are not part of its text."""
-        dialect = "sql" if self.name.endswith(".sql") else "datalog"
-        program = load(self.text, name=self.name, dialect=dialect, functions=functions)
-        return with_derivations(program, self.record) if self.record else program
+        return _loaded(self.name, self.text, self.record, functions)
 
     def with_snapshots(self, snapshots: tuple[Snapshot, ...], delivered: int) -> Manifest:
-        return replace(self, snapshots=snapshots, delivered=delivered)
+        """Programs of epochs that no snapshot reaches back to are forgotten."""
+        earlier = tuple(each for each in self.earlier if each.last >= snapshots[0].epoch)
+        return replace(self, snapshots=snapshots, delivered=delivered, earlier=earlier)
+
+
+def _loaded(name: str, text: str, record: tuple[str, ...], functions: Functions | None) -> Program:
+    dialect = "sql" if name.endswith(".sql") else "datalog"
+    program = load(text, name=name, dialect=dialect, functions=functions)
+    return with_derivations(program, record) if record else program
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
@@ -63,6 +94,7 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
         "record": list(manifest.record),
         "parts": manifest.parts,
         "columns": dict(manifest.columns),
+        "earlier": [asdict(each) for each in manifest.earlier],
     }
     path, previous = folder / NAME, folder / PREVIOUS
     if path.exists():
@@ -102,7 +134,9 @@ def _read(path: Path) -> Manifest:
     snapshots = tuple(Snapshot(**each) for each in content["snapshots"])
     program = content["program"]
     kept = {name: content[name] for name in ("delivered", "parts", "columns") if name in content}
-    return Manifest(program["name"], program["text"], snapshots, record=tuple(content.get("record", ())), **kept)
+    earlier = tuple(Earlier(**{**each, "record": tuple(each["record"])}) for each in content.get("earlier", ()))
+    record = tuple(content.get("record", ()))
+    return Manifest(program["name"], program["text"], snapshots, record=record, earlier=earlier, **kept)
 
 
 def _recorded(program: Program) -> tuple[str, ...]:

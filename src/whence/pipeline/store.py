@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING
 
 from whence.io.changes import Changes, Position
 from whence.lang.load import Functions
-from whence.lang.program import Program
+from whence.lang.program import Program, output_names
 from whence.lang.types import Tuple
 from whence.pipeline import log, snapshots
 from whence.pipeline.base import Base
+from whence.pipeline.carry import Defaults, carried
 from whence.pipeline.files import Damaged, StateError, StateWarning
 from whence.pipeline.folder import Deliver, Piece, Store, lock_folder, look_into
 from whence.pipeline.log import Entry, Segment
@@ -91,6 +92,23 @@ class WholeStore(Store):
         self._merge()
         self._remove_leftovers()
 
+    def change(self, program: Program, base: Base, views: Mapping[str, Rows], defaults: Defaults) -> None:
+        """An epoch in which the program becomes another one. It has happened once the manifest is the new one.
+
+        The folder is the new program's then, and this store of no more use.
+        """
+        found = self.recover()
+        last = found.epoch
+        if last > self.manifest.snapshots[-1].epoch:
+            kept = {name: list(self.view_at(name, last)) for name in self.outputs}
+            made = snapshots.write_snapshot(
+                self._snapshots, found.base, kept, self.program, epoch=last, source=found.source
+            )
+            self._publish(self.manifest.with_snapshots((*self.manifest.snapshots, made), self.manifest.delivered))
+        made = snapshots.write_snapshot(self._snapshots, base, views, program, epoch=last + 1, source=found.source)
+        now = self.manifest.now_of(program, last, defaults)
+        self._publish(replace(now, snapshots=(*self.manifest.snapshots, made)))
+
     def compact(self, retain: int) -> None:
         found = self.recover()
         if found.undelivered:
@@ -105,8 +123,8 @@ class WholeStore(Store):
         for older, newer in pairwise(each.epoch for each in self.manifest.snapshots):
             parts = [each for each in self.segments if each.first > older and each.last <= newer]
             if len(parts) > 1:
-                entries = [entry for part in parts for entry in log.read_segment(self._log, part, self.program)]
-                log.write_segment(self._log, entries, self.program)
+                entries = [entry for part in parts for entry in self._read(part)]
+                log.write_segment(self._log, entries, self.program_at(newer))
 
     def _remove_leftovers(self) -> None:
         snapshots.remove_others(self._snapshots, self.manifest.snapshots)
@@ -131,23 +149,67 @@ class WholeStore(Store):
         snapshot, base = self._newest_whole()
         last, source = snapshot.epoch, snapshot.source
         entries = self._entries(snapshot.epoch)
+        for era in self.manifest.earlier:
+            if era.last >= last:  # the snapshot after it cannot be read
+                for entry in (each for each in entries if last < each.epoch <= era.last):
+                    base.apply(entry.updates, entry.now)
+                    source = entry.source
+                last = era.last + 1
+                base = carried(base, self.program_at(era.last), self.program_at(last), era.defaults)
         for entry in entries:
-            base.apply(entry.updates, entry.now)
-            last, source = entry.epoch, entry.source
-        # Sinks have an epoch before the next segment is written: only the last one can be missing.
-        tail = self.segments[-1].first if entries else 0
-        pending = [
-            (each.epoch, each.changes) for each in entries if each.epoch >= max(tail, self.manifest.delivered + 1)
-        ]
-        if last == 0 > self.manifest.delivered:
-            pending = [(0, Changes({name: list(self.view_at(name, 0)) for name in self.outputs}))]
-        return Recovered(base, last, source, pending)
+            if entry.epoch > last:
+                base.apply(entry.updates, entry.now)
+                last, source = entry.epoch, entry.source
+        return Recovered(base, last, source, list(self._undelivered(last)))
+
+    def _undelivered(self, last: int) -> Iterator[tuple[int, Changes]]:
+        """Sinks have an epoch before the next segment is written: only the last one can be missing.
+
+        If the last epoch is one in which the program became another one, they may lack the segment before it, too.
+        """
+        delivered = self.manifest.delivered
+        if delivered < 0 and (last == 0 or last in self.turns):
+            yield 0, self._in_form(0, Changes({name: list(self.view_at(name, 0)) for name in self._outputs_at(0)}))
+        for segment in self.segments[-1:]:
+            for entry in self._read(segment) if segment.last > max(delivered, self.oldest_epoch) else ():
+                if entry.epoch > max(delivered, self.oldest_epoch):
+                    yield entry.epoch, self._in_form(entry.epoch, entry.changes)
+        if last in self.turns and last > delivered:
+            yield last, self._turn(last)
+
+    def _turn(self, epoch: int) -> Changes:
+        """What became of the output relations in an epoch in which the program became another one.
+
+        Those with other columns are new, and those that are gone are not spoken of.
+        """
+        then, now = self.program_at(epoch - 1), self.program_at(epoch)
+        inserted, deleted = {}, {}
+        for name in output_names(now):
+            is_new = name not in output_names(then) or then.relations[name].fields != now.relations[name].fields
+            before = set() if is_new else self.view_at(name, epoch - 1)
+            after = self.view_at(name, epoch)
+            inserted[name], deleted[name] = list(after - before), list(before - after)
+        return Changes(
+            {name: rows for name, rows in inserted.items() if rows},
+            {name: rows for name, rows in deleted.items() if rows},
+        )
+
+    def _outputs_at(self, epoch: int) -> tuple[str, ...]:
+        return output_names(self.program_at(epoch))
+
+    def _in_form(self, epoch: int, changes: Changes) -> Changes:
+        """The changes of relations that are outputs still, with the columns that they had then."""
+        then, now = self.program_at(epoch).relations, self.program.relations
+        kept = {name for name in self.outputs if name in then and then[name].fields == now[name].fields}
+        inserted = {name: rows for name, rows in changes.inserted.items() if name in kept}
+        deleted = {name: rows for name, rows in changes.deleted.items() if name in kept}
+        return Changes(inserted, deleted, changes.ignored)
 
     def _newest_whole(self) -> tuple[Snapshot, Base]:
         for snapshot in reversed(self.manifest.snapshots):
             try:
                 snapshots.check_snapshot(self._snapshots, snapshot)
-                return snapshot, snapshots.read_base(self._snapshots, snapshot, self.program)
+                return snapshot, snapshots.read_base(self._snapshots, snapshot, self.program_at(snapshot.epoch))
             except Damaged as error:
                 if snapshot is self.manifest.snapshots[0]:
                     raise
@@ -157,9 +219,13 @@ class WholeStore(Store):
         raise AssertionError("a manifest names a snapshot")
 
     def _entries(self, after: int) -> list[Entry]:
-        parts = log.chain(self._log, self.segments, after)
-        entries = (entry for part in parts for entry in log.read_segment(self._log, part, self.program))
+        parts = log.chain(self._log, self.segments, after, without=self.turns)
+        entries = (entry for part in parts for entry in self._read(part))
         return [entry for entry in entries if entry.epoch > after]
+
+    def _read(self, segment: Segment) -> list[Entry]:
+        """A segment is of one program: there is a snapshot before the epoch in which it becomes another one, and one after it."""
+        return log.read_segment(self._log, segment, self.program_at(segment.first))
 
     def pieces(self) -> Iterator[Piece]:
         found = self.recover()
@@ -175,22 +241,30 @@ class WholeStore(Store):
                 yield error.problems[0]
         for segment in self.segments:
             try:
-                log.read_segment(self._log, segment, self.program)
+                self._read(segment)
             except Damaged as error:
                 yield error.problems[0]
         try:
-            log.chain(self._log, self.segments, self.oldest_epoch, self.known_epoch)
+            log.chain(self._log, self.segments, self.oldest_epoch, self.known_epoch, without=self.turns)
         except Damaged as error:
             yield error.problems[0]
 
     def _view_at(self, relation: str, epoch: int, given: Snapshot | None) -> set[Tuple]:
         self._refuse_unknown(epoch)
         start = given or next(each for each in reversed(self.manifest.snapshots) if each.epoch <= epoch)
-        rows = snapshots.read_view(self._snapshots, start, self.program.relations[relation], self.program.types)
-        for part in log.chain(self._log, self.segments, start.epoch):
+        if turns := [each for each in self.turns if start.epoch < each <= epoch]:
+            found = [each for each in self.manifest.snapshots if each.epoch == turns[-1]]
+            if not found:
+                raise Damaged(
+                    self._snapshots, f"there is no snapshot of epoch {turns[-1]}, in which the program changed"
+                )
+            start = found[0]
+        program = self.program_at(start.epoch)
+        rows = snapshots.read_view(self._snapshots, start, program.relations[relation], program.types)
+        for part in log.chain(self._log, self.segments, start.epoch, without=self.turns):
             if part.first > epoch:
                 break
-            for entry in log.read_segment(self._log, part, self.program):
+            for entry in self._read(part):
                 if start.epoch < entry.epoch <= epoch:
                     rows.difference_update(entry.changes.deleted.get(relation, ()))
                     rows.update(entry.changes.inserted.get(relation, ()))

@@ -8,7 +8,7 @@ from itertools import pairwise
 import pyarrow.parquet as pq
 
 from whence.io.order import sort_rows
-from whence.lang.program import Program
+from whence.lang.program import Program, output_names
 from whence.lang.types import Tuple
 from whence.pipeline.files import StateError
 from whence.pipeline.folder import Store
@@ -29,7 +29,7 @@ def verify(store: Store, evaluate: Evaluate) -> Iterator[str]:
     if damaged:
         return
     for older, newer in pairwise(store.manifest.snapshots):
-        for name in store.outputs:
+        for name in output_names(store.program_at(newer.epoch)):
             added_up = store.view_at(name, newer.epoch, start=older)
             yield from _differences(store, name, newer.epoch, added_up, store.view_at(name, newer.epoch))
     epoch = store.last_epoch
@@ -57,15 +57,16 @@ def _published(store: Store) -> Iterator[str]:
     if not store.oldest_epoch <= epoch <= store.last_epoch:
         yield f"{current} shows epoch {epoch}; the state holds epochs {store.oldest_epoch} to {store.last_epoch}"
         return
-    for name in store.outputs:
+    program = store.program_at(epoch)
+    for name in output_names(program):
         table = pq.read_table(current.resolve() / file_name(name))
-        found = set(from_table(table, store.program.relations[name], store.program.types))
+        found = set(from_table(table, program.relations[name], program.types))
         for problem in _differences(store, name, epoch, found, store.view_at(name, epoch)):
             yield f"{current}: {problem}"
 
 
 def _differences(store: Store, name: str, epoch: int, found: set[Tuple], expected: set[Tuple]) -> Iterator[str]:
-    relation = store.program.relations[name]
+    relation = store.program_at(epoch).relations[name]
     kinds = [each.kind for each in relation.fields]
     for rows, what in ((expected - found, "lacks"), (found - expected, "holds without reason")):
         if rows:

@@ -71,7 +71,7 @@ def check_relation(name: str, program: Program) -> None:
 
 def _plain(part: re.Match[str]) -> str:
     if part["any"] is not None:
-        raise ValueError("_ stands for any value, and questions are about one fact")
+        raise ValueError("_ stands for any value, and this question is about one fact")
     if part["single"] is None:
         return part[0]
     escaped = part["single"].replace('"', '\\"')

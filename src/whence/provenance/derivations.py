@@ -13,6 +13,7 @@ from typing import Protocol
 
 from whence.lang.program import Program
 from whence.provenance.graph import Derivation, Fact
+from whence.provenance.matching import FactPattern
 from whence.provenance.show import show_fact
 from whence.session import Ranking, Session
 
@@ -72,6 +73,10 @@ class LiveDerivations(Derivations, Protocol):
     @abstractmethod
     def session_of(self, fact: Fact) -> Session:
         """A session in which the fact holds or not for the same reasons, whatever changes."""
+
+    @abstractmethod
+    def matching(self, pattern: FactPattern) -> Iterable[Fact]:
+        """The facts that are there and fit the pattern."""
 
 
 def nothing_derives(program: Program, relation: str) -> bool:

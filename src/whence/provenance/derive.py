@@ -6,28 +6,28 @@ for a search that starts from the head. What a body means is the reference's to 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from whence.lang.order import binds, is_ready, names_met
+from whence.lang.order import names_met
 from whence.lang.program import (
-    Aggregation,
     Atom,
     Comparison,
-    Generator,
     Literal,
     Program,
     Rule,
     Var,
     counter_in,
 )
-from whence.lang.types import Tuple, Value
+from whence.lang.types import Tuple
+from whence.lookup import ordered_for_search, promise
 from whence.plan.wildcards import name_wildcards
 from whence.provenance.derivations import CannotExplain, Derivations, LiveDerivations, Ranks
 from whence.provenance.firings import fact_of, firings, stated_facts
 from whence.provenance.graph import Derivation, Fact
 from whence.provenance.live import LiveState
-from whence.reference.solve import Environment, Solver, is_known
+from whence.provenance.matching import FactPattern
+from whence.reference.solve import Environment, Solver
 from whence.session import Session
 
 EQREL = "eqrel"
@@ -85,6 +85,9 @@ class Deriver(LiveDerivations):
 
     def session_of(self, fact: Fact) -> Session:  # noqa: ARG002 - all of them are in it
         return self.session
+
+    def matching(self, pattern: FactPattern) -> Iterator[Fact]:
+        return pattern.among(self.state.tables[pattern.relation])
 
     def fact_rule(self, fact: Fact) -> Rule | None:
         """The program's own statement of the fact."""
@@ -144,29 +147,17 @@ class Deriver(LiveDerivations):
             else:
                 columns.append(f"#{at}")
                 asked.append(Comparison("=", Var(f"#{at}", arg.kind), arg, rule.span))
-        steps = tuple(self._ordered((*asked, *named.body), columns))
+        steps = tuple(ordered_for_search((*asked, *named.body), columns, self._size))
         prepared = PreparedRule(named, tuple(columns), steps)
         self._kept.append(prepared)
         return prepared
 
-    def _ordered(self, body: tuple[Literal, ...], bound: Iterable[str]) -> Iterator[Literal]:
-        """Tests as soon as they can be made, and next the atom that promises the fewest rows."""
-        known: dict[str, Value] = dict.fromkeys(bound)
-        waiting = list(body)
-        while waiting:
-            ready = [literal for literal in waiting if is_ready(literal, known.keys())]
-            best = min(ready, key=lambda literal: self.promise(literal, known))
-            yield best
-            waiting.remove(best)
-            known |= dict.fromkeys(binds(best))
-
     def promise(self, literal: Literal, known: Environment) -> float:
         """What to look at next, with these variables known: the less, the better."""
-        if not isinstance(literal, Atom):
-            # Searching a range or a group costs more than a test, but less than most relations.
-            return 2.0 if isinstance(literal, Aggregation | Generator) else 0.0
-        free = sum(not is_known(arg, known) for arg in literal.args)
-        return 1.0 if free == 0 else 2.0 + float(len(self.state.tables[literal.relation]) ** (free / len(literal.args)))
+        return promise(literal, known, self._size)
+
+    def _size(self, relation: str) -> int:
+        return len(self.state.tables[relation])
 
     def fact(self, atom: Atom, environment: Environment) -> Fact:
         return fact_of(atom, environment, self.solver)

@@ -1,82 +1,19 @@
-"""The state of a session, as proofs ask for it: look up rows by some of their columns, and what is known of a row."""
+"""The state of a session, as proofs ask for it: its tables, and what is known of a row."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Set
+from collections.abc import Mapping
 
 import numpy as np
 
-from whence.backends.local.arrays import Ids, Lines
-from whence.backends.local.backend import LocalBackend
+from whence.backends.local.arrays import Ids
 from whence.engine.protocol import EXTERNAL
 from whence.io.changes import Changes
-from whence.lang.types import Tuple, Value
+from whence.lang.types import Tuple
+from whence.lookup import LiveTable
 from whence.provenance.graph import Fact
 from whence.reference.tables import TupleSet
 from whence.session import Ranking, Session
-
-
-class LiveTable(TupleSet):
-    """A relation of a session for the reference's solver, which only looks rows up. Indexes are the backend's own."""
-
-    def __init__(self, backend: LocalBackend, relation: str) -> None:
-        super().__init__()
-        self.backend = backend
-        self.name = relation
-        self.kinds = backend.kinds[relation]
-        self.table = backend.table(relation)
-        self.columns = tuple(range(self.table.arity))
-        self.numbers: dict[Tuple, int] = {}
-        self.added: Set[Tuple] = frozenset()
-        self.gone: Set[Tuple] = frozenset()
-
-    def __len__(self) -> int:
-        return len(self.table)
-
-    def lookup(self, columns: tuple[int, ...], key: tuple[Value, ...]) -> Collection[Tuple]:
-        if len(columns) == self.table.arity:
-            return (key,) if self.has(key) else ()
-        there = self._there(columns, key)
-        if not self.added and not self.gone:
-            return there
-        supposed = [row for row in self.added if tuple([row[column] for column in columns]) == key]
-        return [*(row for row in there if row not in self.gone), *supposed]
-
-    def has(self, row: Tuple) -> bool:
-        """Whether the row is there, or would be."""
-        return row in self.added or (row not in self.gone and self.row(row) >= 0)
-
-    def some(self, most: int) -> list[Tuple]:
-        """Some of the rows."""
-        rows = self.backend.decode(self.name, self.table.ids()[:most])
-        return [*self.added, *(row for row in rows if row not in self.gone)]
-
-    def _there(self, columns: tuple[int, ...], key: tuple[Value, ...]) -> Collection[Tuple]:
-        words = self._words(columns, key)
-        if words is None:
-            return ()
-        if not columns:
-            return self.backend.decode(self.name, self.table.ids())
-        return self.backend.decode(self.name, self.table.index(columns).probe(words, 0)[1])
-
-    def row(self, row: Tuple) -> int:
-        """The row's number, -1 if it is not there, whatever is supposed."""
-        number = self.numbers.get(row)
-        if number is None:
-            words = self._words(self.columns, row)
-            number = self.numbers[row] = -1 if words is None else int(self.table.find(words)[0])
-        return number
-
-    def _words(self, columns: tuple[int, ...], key: tuple[Value, ...]) -> Lines | None:
-        """The key encoded; None if it holds a value that no row holds."""
-        words: Lines = np.empty((1, len(columns)), dtype=np.int64)
-        dictionary = self.backend.dictionary
-        for at, (column, value) in enumerate(zip(columns, key, strict=True)):
-            word = dictionary.find(value, self.kinds[column])
-            if word is None:
-                return None
-            words[0, at] = word
-        return words
 
 
 class LiveState:

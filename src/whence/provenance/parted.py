@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from whence.lang.program import Program
 from whence.lang.types import Tuple
-from whence.plan.partition import Partitioning
+from whence.plan.partition import Partitioning, part_of
 from whence.provenance.derivations import LiveDerivations, Ranks
 from whence.provenance.derive import Deriver
 from whence.provenance.graph import Derivation, Fact
+from whence.provenance.matching import FactPattern
 from whence.session import Ranking, Session
 
 
@@ -47,11 +48,22 @@ class PartedDerivations(LiveDerivations):
     def session_of(self, fact: Fact) -> Session:
         return self.at(fact).session
 
+    def matching(self, pattern: FactPattern) -> Iterator[Fact]:
+        """All parts are evaluated for it, unless the value that a part is found by is known."""
+        column = self.how.columns.get(pattern.relation)
+        parts: Iterable[int] = range(self.parts)
+        if column is None:
+            parts = (next(iter(self._derivers), 0),)
+        elif column in pattern.known:
+            parts = (part_of(pattern.known[column], self.parts),)
+        return (fact for part in parts for fact in self._in(part).matching(pattern))
+
     def at(self, fact: Fact) -> Deriver:
         """Who answers for a fact: the part that it belongs to, or the one asked first if all of them have it."""
         part = self.how.part(fact.relation, fact.tuple, self.parts)
-        if part is None:
-            part = next(iter(self._derivers), 0)
+        return self._in(next(iter(self._derivers), 0) if part is None else part)
+
+    def _in(self, part: int) -> Deriver:
         if part not in self._derivers:
             program = self.how.program_of(part, self.parts)
             self._derivers[part] = Deriver(Session(program, facts=self._base(part)))

@@ -46,14 +46,16 @@ def rank_dependence(
     session: Session,
     facts: Sequence[Fact] | None = None,
     *,
+    of: Iterable[str] | None = None,
     on_fact: Callable[[int], None] = lambda _: None,
 ) -> list[Dependence]:
-    """Base facts by how many facts of the views each alone keeps there, the most needed first."""
+    """Base facts by how many facts of the views, or of the relations given, each alone keeps there; the most needed first."""
     if facts is None:
         state = LiveState(session)
         rows = ((name, row) for name in session.program.base_relations for row in session.relation(name))
         facts = [Fact(name, row) for name, row in rows if state.is_external(name, row)]
-    shown = [name for name in output_names(session.program) if name not in session.program.base_relations]
+    views = [name for name in output_names(session.program) if name not in session.program.base_relations]
+    shown = views if of is None else list(of)
     found = []
     for at, fact in enumerate(facts):
         on_fact(at)

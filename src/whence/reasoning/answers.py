@@ -73,6 +73,7 @@ def confirmed(
                 given,
                 semiring,
                 lambda name, values_of: facts.get((name, values_of)),
+                rules=negative_rules(query, semiring),
                 limits=Limits(timeout=PATIENCE),
             )
         except RunawayError:
@@ -81,6 +82,13 @@ def confirmed(
     one, other = values
     refuted = one != other if both_ways else not semiring.leq(one, other)
     return Counterexample(facts, row, one, other) if refuted else None
+
+
+def negative_rules(query: Query, semiring: Semiring[Any]) -> dict[str, Any]:
+    """What the rules count for whose derivations are taken away."""
+    if not query.minus:
+        return {}
+    return dict.fromkeys(query.minus, semiring.minus(semiring.zero, semiring.one))
 
 
 def mapped(source: str, frozen: Frozen, binding: Mapping[Var, Value], *, only_case: bool) -> Mapped:

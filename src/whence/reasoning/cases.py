@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import count, pairwise
+from dataclasses import dataclass, replace
+from itertools import combinations, count, pairwise
 from string import ascii_lowercase
 
 from whence.io.values import HIGHEST, LOWEST
 from whence.lang.program import Const, Var
 from whence.lang.types import FLOAT, SYMBOL, Kind, Tuple, Value
-from whence.reasoning.queries import Conjunctive, Simple, holds
+from whence.reasoning.queries import Conjunctive, Simple, holds, substituted
 
 Fact = tuple[str, Tuple]
 Constants = Mapping[Kind, Sequence[int | float | str]]
@@ -29,7 +29,7 @@ class Frozen:
     part: Conjunctive
     values: Valuation
     head: Tuple
-    bag: Mapping[Fact, int]
+    bag: Counter[Fact]
 
 
 def freeze(part: Conjunctive, values: Valuation) -> Frozen:
@@ -66,10 +66,7 @@ def cases(part: Conjunctive, constants: Constants, ordered: frozenset[Kind]) -> 
 
     Variables of the kinds in `ordered` are put in order, the others only told apart.
     """
-    chains: dict[Kind, list[_Class]] = {each.kind: [] for each in part.variables}
-    for kind, chain in chains.items():
-        chain += [_Class([Const(value, kind)]) for value in constants.get(kind, ())]
-    for _ in _placed(part, list(part.variables), chains, ordered):
+    for chains in _orders(part, constants, ordered):
         values: dict[Var, Value] = {}
         for kind, chain in chains.items():
             shown = _shown(chain, kind, ordered=kind in ordered)
@@ -77,6 +74,40 @@ def cases(part: Conjunctive, constants: Constants, ordered: frozenset[Kind]) -> 
             for members, value in zip(chain, shown, strict=True):
                 values |= {each: value for each in members.terms if isinstance(each, Var)}
         yield freeze(part, values)
+
+
+def linearised(
+    part: Conjunctive, constants: Constants, kinds: frozenset[Kind], ordered: frozenset[Kind]
+) -> Iterator[Conjunctive]:
+    """The part in every order of its variables of some kinds that its comparisons allow, each told by a chain of `<`.
+
+    Equal variables become one. Where there is no order to tell, every two are compared by `!=`.
+    """
+    for chains in _orders(part, constants, ordered, kinds):
+        terms: dict[Var, Simple] = {}
+        compared: list[tuple[str, Simple, Simple]] = []
+        for kind, chain in chains.items():
+            for members in chain:
+                terms |= {each: members.terms[0] for each in members.terms[1:] if isinstance(each, Var)}
+            firsts = [members.terms[0] for members in chain]
+            pairs = pairwise(firsts) if kind in ordered else combinations(firsts, 2)
+            op = "<" if kind in ordered else "!="
+            compared += [
+                (op, left, right) for left, right in pairs if not (isinstance(left, Const) and isinstance(right, Const))
+            ]
+        yield substituted(replace(part, comparisons=tuple(compared)), terms)
+
+
+def _orders(
+    part: Conjunctive, constants: Constants, ordered: frozenset[Kind], kinds: frozenset[Kind] | None = None
+) -> Iterator[Mapping[Kind, list[_Class]]]:
+    """The classes of equal terms, in order, in every way; as they are until the next is asked for."""
+    variables = [each for each in part.variables if kinds is None or each.kind in kinds]
+    chains: dict[Kind, list[_Class]] = {each.kind: [] for each in variables}
+    for kind, chain in chains.items():
+        chain += [_Class([Const(value, kind)]) for value in constants.get(kind, ())]
+    for _ in _placed(part, variables, chains, ordered):
+        yield chains
 
 
 @dataclass

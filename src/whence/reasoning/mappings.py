@@ -39,12 +39,10 @@ class Steps:
 
 @dataclass(frozen=True)
 class Bounds:
-    """How often a mapping hits each fact, or what it may cost: the sum over its atoms of what their facts cost."""
+    """How often a mapping hits each fact."""
 
     at_least: Bag | None = None
     at_most: Bag | None = None
-    costs: Bag | None = None
-    most: int = 0
 
 
 FREE = Bounds()
@@ -58,22 +56,15 @@ def mappings(
     steps: Steps,
     *,
     bounds: Bounds = FREE,
-    pinned: tuple[int, Fact] | None = None,
 ) -> Iterator[tuple[Binding, Counter[Fact]]]:
-    """Every mapping of the part into the facts within bounds, and how often it hits each fact.
-
-    `pinned` names an atom by its number and the fact that it has to hit.
-    """
-    binding = _bound(part.head, head, {})
-    if binding is None or not _compared(part, binding):
+    """Every mapping of the part into the facts within bounds, and how often it hits each fact."""
+    binding = bound(part.head, head, {})
+    if binding is None or not compared(part, binding):
         return
     by_relation: dict[str, list[Fact]] = {}
     for fact in facts:
         by_relation.setdefault(fact[0], []).append(fact)
-    left: _Open = []
-    for at, (name, args) in enumerate(part.atoms):
-        there = by_relation.get(name, []) if pinned is None or pinned[0] != at else [pinned[1]]
-        left.append((args, _fitting(args, there, binding)))
+    left: _Open = [(args, _fitting(args, by_relation.get(name, []), binding)) for name, args in part.atoms]
     yield from _Search(part, steps, bounds).extended(left, binding, Counter())
 
 
@@ -98,8 +89,8 @@ class _Search:
         for fact in fitting:
             if most is not None and hits[fact] >= most.get(fact, 0):
                 continue
-            extended = _bound(args, fact[1], binding)
-            if extended is None or not _compared(self.part, extended):
+            extended = bound(args, fact[1], binding)
+            if extended is None or not compared(self.part, extended):
                 continue
             remaining = others
             if len(extended) > len(binding):
@@ -118,18 +109,14 @@ def _within(left: _Open, hits: Counter[Fact], bounds: Bounds) -> bool:
         options = Counter(fact for _, fitting in left for fact in fitting)
         if any(options[fact] < times for fact, times in missing.items()):
             return False
-    if bounds.costs is not None:
-        costs = bounds.costs
-        spent = sum(costs[fact] * times for fact, times in hits.items())
-        return spent + sum(min(costs[fact] for fact in fitting) for _, fitting in left) <= bounds.most
     return True
 
 
 def _fitting(args: tuple[Simple, ...], facts: list[Fact], binding: Binding) -> list[Fact]:
-    return [fact for fact in facts if _bound(args, fact[1], binding) is not None]
+    return [fact for fact in facts if bound(args, fact[1], binding) is not None]
 
 
-def _bound(args: tuple[Simple, ...], values: Tuple, binding: Binding) -> Binding | None:
+def bound(args: tuple[Simple, ...], values: Tuple, binding: Binding) -> Binding | None:
     """The binding with what the values say of the arguments, or None if they do not fit."""
     extended = binding
     for arg, value in zip(args, values, strict=True):
@@ -144,7 +131,7 @@ def _bound(args: tuple[Simple, ...], values: Tuple, binding: Binding) -> Binding
     return extended
 
 
-def _compared(part: Conjunctive, binding: Binding) -> bool:
+def compared(part: Conjunctive, binding: Binding) -> bool:
     """Whether the comparisons hold as far as both sides are known."""
     for op, left, right in part.comparisons:
         known = [term.value if isinstance(term, Const) else binding.get(term) for term in (left, right)]

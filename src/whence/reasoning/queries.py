@@ -30,12 +30,13 @@ class NotConjunctive(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Conjunctive:
-    """One way to derive a tuple; `rule` is the rule it begins with."""
+    """One way to derive a tuple; `rule` is the rule it begins with. Derivations of one with `sign` -1 count less than none."""
 
     rule: str
     head: tuple[Simple, ...]
     atoms: tuple[tuple[str, tuple[Simple, ...]], ...]
     comparisons: tuple[Compared, ...] = ()
+    sign: int = 1
 
     @property
     def variables(self) -> tuple[Var, ...]:
@@ -51,11 +52,15 @@ class Conjunctive:
 
 @dataclass(frozen=True)
 class Query:
-    """A relation by its rules. `program` holds nothing but what the relation needs, and no facts of base relations."""
+    """A relation by its rules. `program` holds nothing but what the relation needs, and no facts of base relations.
+
+    `minus` names the rules whose derivations are taken away.
+    """
 
     program: Program
     relation: str
     parts: tuple[Conjunctive, ...]
+    minus: frozenset[str] = frozenset()
 
     @property
     def signature(self) -> tuple[Kind, ...]:
@@ -68,13 +73,17 @@ class Query:
         return {name: tuple(field.kind for field in self.program.relations[name].fields) for name in sorted(names)}
 
 
-def query_of(program: Program, relation: str) -> Query:
-    """The query that a relation is. Raises NotConjunctive, naming the place, for what is not a union of conjunctive ones."""
+def query_of(
+    program: Program, relation: str, *, minus: frozenset[str] = frozenset(), kept: frozenset[str] = frozenset()
+) -> Query:
+    """The query that a relation is. Raises NotConjunctive, naming the place, for what is not a union of conjunctive ones.
+
+    `minus` names the rules whose derivations are taken away, `kept` the relations that count as base relations.
+    """
     if relation not in program.relations:
         raise NotConjunctive(f"there is no relation {relation}; there are {', '.join(program.relations)}")
-    unfolding = Unfolding(program)
-    parts = unfolding.parts_of(relation)
-    return Query(_needed(program, relation), relation, parts)
+    parts = Unfolding(program, kept, minus).parts_of(relation)
+    return Query(_needed(program, relation), relation, parts, minus)
 
 
 def _needed(program: Program, relation: str) -> Program:
@@ -101,10 +110,14 @@ def derived_relations(program: Program) -> set[str]:
 
 
 class Unfolding:
-    """Writes out the views of a program. Relations in `kept` count as base relations whatever derives them."""
+    """Writes out the views of a program. Relations in `kept` count as base relations whatever derives them, and derivations of
+    the rules in `minus` are taken away."""
 
-    def __init__(self, program: Program, kept: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self, program: Program, kept: frozenset[str] = frozenset(), minus: frozenset[str] = frozenset()
+    ) -> None:
         self._program = program
+        self._minus = minus
         self._derived = derived_relations(program) - kept
         self._fed = {each.relation for each in program.transfers_of("input")}
         self._recursive = {name for stratum in program.strata if stratum.recursive for name in stratum.relations}
@@ -129,16 +142,8 @@ class Unfolding:
             if at is None:
                 done.append(part)
                 continue
-            others = part.atoms[:at] + part.atoms[at + 1 :]
             for view in self.parts_of(part.atoms[at][0]):
-                written_out = self._renamed(view)
-                whole = replace(
-                    part,
-                    atoms=part.atoms[:at] + written_out.atoms + others[at:],
-                    comparisons=part.comparisons + written_out.comparisons,
-                )
-                # The view's variables go first: those of the rule keep their names.
-                solved = _solved(whole, zip(written_out.head, part.atoms[at][1], strict=True))
+                solved = written_out(part, at, view, next(self._fresh))
                 pending += [] if solved is None else [solved]
             _few(pending, rule.head.relation)
         return tuple(reversed(done))
@@ -180,7 +185,8 @@ class Unfolding:
                     what = type(literal).__name__.lower()
                     raise self._refusal(f"a rule with a literal of kind {what} is not conjunctive", literal.span)
         head = tuple(self._simple(each, rule) for each in rule.head.args)
-        return _solved(Conjunctive(rule.name, head, tuple(atoms), tuple(comparisons)), equalities)
+        sign = -1 if rule.name in self._minus else 1
+        return solved(Conjunctive(rule.name, head, tuple(atoms), tuple(comparisons), sign), equalities)
 
     def _check_base(self, name: str) -> None:
         relation = self._program.relations[name]
@@ -199,16 +205,32 @@ class Unfolding:
                 return term
         raise self._refusal("terms other than variables and constants cannot be reasoned about", rule.span)
 
-    def _renamed(self, view: Conjunctive) -> Conjunctive:
-        number = next(self._fresh)
-        names = {each: Var(f"{each.name.partition('.')[0]}.{number}", each.kind) for each in view.variables}
-        if len(set(names.values())) < len(names):
-            names = {each: Var(f"{each.name}.{number}", each.kind) for each in names}
-        return _substituted(view, dict(names))
-
     def _refusal(self, reason: str, span: Span) -> NotConjunctive:
         place = self._program.source.place(span)
         return NotConjunctive(f"{place.file.name}:{place.line}: {reason}")
+
+
+def written_out(part: Conjunctive, at: int, view: Conjunctive, number: int) -> Conjunctive | None:
+    """The part with one way to derive a view in place of an atom of it, or None if that derives nothing.
+
+    `number` tells the view's variables from others of the same name.
+    """
+    renamed = _renamed(view, number)
+    whole = replace(
+        part,
+        atoms=part.atoms[:at] + renamed.atoms + part.atoms[at + 1 :],
+        comparisons=part.comparisons + renamed.comparisons,
+        sign=part.sign * view.sign,
+    )
+    # The view's variables go first: those of the rule keep their names.
+    return solved(whole, zip(renamed.head, part.atoms[at][1], strict=True))
+
+
+def _renamed(view: Conjunctive, number: int) -> Conjunctive:
+    names = {each: Var(f"{each.name.partition('.')[0]}.{number}", each.kind) for each in view.variables}
+    if len(set(names.values())) < len(names):
+        names = {each: Var(f"{each.name}.{number}", each.kind) for each in names}
+    return substituted(view, dict(names))
 
 
 def _few(parts: tuple[Conjunctive, ...] | list[Conjunctive], relation: str) -> tuple[Conjunctive, ...]:
@@ -219,7 +241,7 @@ def _few(parts: tuple[Conjunctive, ...] | list[Conjunctive], relation: str) -> t
     return tuple(parts)
 
 
-def _solved(part: Conjunctive, equalities: Equalities) -> Conjunctive | None:
+def solved(part: Conjunctive, equalities: Equalities) -> Conjunctive | None:
     """The part with equal terms made the same, or None if that cannot be."""
     found: dict[Var, Simple] = {}
 
@@ -238,7 +260,7 @@ def _solved(part: Conjunctive, equalities: Equalities) -> Conjunctive | None:
             found[other] = one
         else:
             return None
-    solved = _substituted(part, {each: root(each) for each in found})
+    solved = substituted(part, {each: root(each) for each in found})
     kept = []
     for op, one, other in solved.comparisons:
         if isinstance(one, Const) and isinstance(other, Const):
@@ -251,7 +273,7 @@ def _solved(part: Conjunctive, equalities: Equalities) -> Conjunctive | None:
     return replace(solved, comparisons=tuple(kept))
 
 
-def _substituted(part: Conjunctive, terms: Mapping[Var, Simple]) -> Conjunctive:
+def substituted(part: Conjunctive, terms: Mapping[Var, Simple]) -> Conjunctive:
     def put(term: Simple) -> Simple:
         return terms.get(term, term) if isinstance(term, Var) else term
 

@@ -149,7 +149,7 @@ class Solver:
         for row in rows if unknown else islice(rows, 1):
             extended = environment.copy()
             try:
-                if all(self._fits(arg, row[at], extended) for arg, at in unknown):
+                if all(self.fits(arg, row[at], extended) for arg, at in unknown):
                     yield extended
             except Undefined as reason:  # the other rows may well have a value
                 self._warn(reason)
@@ -158,10 +158,10 @@ class Solver:
         for value in values:
             self._step()
             extended = environment.copy()
-            if self._fits(pattern, value, extended):
+            if self.fits(pattern, value, extended):
                 yield extended
 
-    def _fits(self, term: Term, value: Value, environment: Environment) -> bool:
+    def fits(self, term: Term, value: Value, environment: Environment) -> bool:
         """Whether the term can equal the value; its unbound variables are then bound so that it does."""
         match term:
             case Var(name=name):
@@ -175,12 +175,12 @@ class Solver:
                 if not isinstance(value, tuple):
                     return False
                 split = len(items)
-                return self._all_fit(items, value[:split], environment) and self._fits(rest, value[split:], environment)
+                return self._all_fit(items, value[:split], environment) and self.fits(rest, value[split:], environment)
             case _:
                 return self.value(term, environment) == value
 
     def _all_fit(self, terms: Sequence[Term], values: Sequence[Value], environment: Environment) -> bool:
-        return len(terms) == len(values) and all(map(self._fits, terms, values, repeat(environment)))
+        return len(terms) == len(values) and all(map(self.fits, terms, values, repeat(environment)))
 
     def _aggregate(self, literal: Aggregation, environment: Environment) -> Value:
         """The aggregate's value, or None where there is none."""

@@ -64,12 +64,17 @@ class Wiring:
     """Which channel leads from where to where.
 
     Without `links` any two nodes are one `default` channel apart. With them, messages take the way with the least latency over
-    links that are there; latencies add up, the narrowest link gives the bandwidth.
+    links that are there; latencies add up, the narrowest link gives the bandwidth. If messages `collide`, a node that
+    is receiving one misses those that begin meanwhile; how long that takes follows from size and bandwidth. Without
+    `relays` only neighbours reach each other, and nodes pass on themselves what is for others.
     """
 
     default: Channel = field(default_factory=Channel)
     links: Mapping[tuple[Hashable, Hashable], Channel] | None = None
     alone: tuple[Hashable, ...] = ()  # nodes that may be without links
+    collide: bool = False
+    relays: bool = True
+    _hearing: dict[Hashable, float] = field(default_factory=dict, init=False, repr=False)  # until when
     _ways: dict[Hashable, _Ways] = field(default_factory=dict, init=False, repr=False)
     _neighbours: dict[Hashable, list[tuple[Hashable, Channel]]] = field(default_factory=dict, init=False, repr=False)
     _works_both_ways: bool = field(default=False, init=False, repr=False)
@@ -99,12 +104,15 @@ class Wiring:
             if self.links is None
             else {pair: replace(each, jitter=jitter, loss=loss) for pair, each in self.links.items()}
         )
-        return Wiring(replace(self.default, jitter=jitter, loss=loss), links, self.alone)
+        return Wiring(replace(self.default, jitter=jitter, loss=loss), links, self.alone, self.collide, self.relays)
 
     def channel(self, source: Hashable, target: Hashable) -> tuple[Channel, int] | None:
         """The channel from one node to another and over how many links it goes; None if there is no way."""
         if self.links is None:
             return self.default, 1
+        if not self.relays:
+            link = self.links.get((source, target))
+            return None if link is None else (link, 1)
         if source in self._ways and target in self._ways[source].found:
             return self._ways[source].found[target]
         if not self._neighbours:
@@ -143,6 +151,10 @@ class Wiring:
             arrival = now + channel.latency + (draw.random() * channel.jitter if channel.jitter else 0.0)
             if channel.fifo:
                 arrival = line.last_arrival = max(arrival, line.last_arrival)
+            if self.collide and channel.bandwidth is not None:
+                if arrival - size / channel.bandwidth < self._hearing.get(target, 0.0):
+                    continue
+                self._hearing[target] = arrival
             arrivals.append(arrival)
         return arrivals
 

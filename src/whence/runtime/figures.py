@@ -67,10 +67,14 @@ class Traffic:
 
 @dataclass
 class Figures:
-    """`total` is the traffic between processors, `by_node` the same by sender. `moments` are the bytes sent, with their times."""
+    """`total` is the traffic between processors, `by_node` the same by sender. `moments` are the bytes sent, with their times.
+
+    `received` are the messages and bytes that reached a node, acknowledgements and repetitions included.
+    """
 
     total: Traffic = field(default_factory=Traffic)
     by_node: dict[Hashable, Traffic] = field(default_factory=dict)
+    received: dict[Hashable, tuple[int, int]] = field(default_factory=dict)
     moments: list[tuple[float, int]] = field(default_factory=list)
 
     def sent(self, time: float, sender: Hashable, size: Size) -> None:
@@ -80,6 +84,10 @@ class Figures:
             own = self.by_node[sender] = Traffic()
         own.add(size)
         self.moments.append((time, size.bytes))
+
+    def heard(self, node: Hashable, size: int) -> None:
+        messages, size_before = self.received.get(node, (0, 0))
+        self.received[node] = (messages + 1, size_before + size)
 
     def lost(self, sender: Hashable) -> None:
         self.total.lost += 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import Protocol
 
 from whence.runtime.figures import Size
@@ -29,6 +29,10 @@ class Port(Protocol):
     @property
     def address(self) -> Address: ...
     def send(self, target: Address, message: Message) -> None: ...
+
+    def broadcast(self, targets: Sequence[Address], message: Message) -> None:
+        """Sends once what all of the targets hear."""
+        ...
 
     def set_timer(self, after: float, name: Hashable) -> None:
         """Calls `on_timer` once this much time has passed by the node's own clock."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from random import Random
@@ -140,9 +140,21 @@ class Simulation:
         else:
             self._transmit(sender, target, message)
 
-    def _transmit(self, sender: Address, target: Address, message: Message) -> None:
+    def broadcast(self, sender: Address, targets: Sequence[Address], message: Message) -> None:
+        """Sends a message once, which all of the targets hear. Delivery that is reliable answers for each of them by itself."""
+        for number, target in enumerate(targets):
+            if self.reliable:
+                lives = (self._nodes[sender].life, self._nodes[target].life)
+                packet = self._outgoing.setdefault((sender, target), Outgoing()).take(message, lives)
+                self._transmit(sender, target, packet, is_counted=number == 0)
+                self._expect_acknowledgement(sender, target, packet, 1)
+            else:
+                self._transmit(sender, target, message, is_counted=number == 0)
+
+    def _transmit(self, sender: Address, target: Address, message: Message, *, is_counted: bool = True) -> None:
         size = message.size()
-        self.figures.sent(self.now, sender, size)
+        if is_counted:
+            self.figures.sent(self.now, sender, size)
         source, sink = self._nodes[sender].processor, self._nodes[target].processor
         arrivals = self.wiring.arrivals(source, sink, size.bytes, self.now, self._draw)
         if arrivals is None:
@@ -157,6 +169,7 @@ class Simulation:
         if not self._nodes[target].is_up or (sides is not None and sides.get(sender, 0) != sides.get(target, 0)):
             self.figures.lost(sender)
             return
+        self.figures.heard(target, message.size().bytes)
         match message:
             case Packet(number=_, lives=lives):
                 if lives != (self._nodes[sender].life, self._nodes[target].life):
@@ -260,6 +273,9 @@ class Port:
 
     def send(self, target: Address, message: Message) -> None:
         self._simulation.send(self.address, target, message)
+
+    def broadcast(self, targets: Sequence[Address], message: Message) -> None:
+        self._simulation.broadcast(self.address, targets, message)
 
     def set_timer(self, after: float, name: Hashable) -> None:
         self._simulation.set_timer(self.address, after, name)

@@ -3,7 +3,7 @@
 from whence.topology.draw import draw
 from whence.topology.failures import LinkChanges, fail_and_repair
 from whence.topology.graphs import chain, gnm, tree
-from whence.topology.links import Link, Topology
+from whence.topology.links import Link, Place, Topology
 from whence.topology.read import read_topology
 from whence.topology.shapes import grid_network, radio_field, random_network, scale_free_network, tree_network
 from whence.topology.transit import DENSE, SPARSE, Stub, TransitStub, transit_stub
@@ -14,6 +14,7 @@ __all__ = [
     "SPARSE",
     "Link",
     "LinkChanges",
+    "Place",
     "Stub",
     "Topology",
     "TransitStub",

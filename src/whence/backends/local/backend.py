@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from whence.backends.local import cascade, machine, parallel
+from whence.backends.local import adapting, cascade, machine, parallel
 from whence.backends.local.arrays import Ids, Lines, distinct, without
 from whence.backends.local.batch import UNRANKED, Batch, TracedBatch
 from whence.backends.local.cells import ITEM, NO_ITEM, RECORD
@@ -44,6 +44,7 @@ from whence.plan.steps import (
     Step,
     TakeApart,
 )
+from whence.reasoning.costs import Observed
 from whence.reference import EvaluationWarning
 
 # Changed rows are taken through a plan in portions whose intermediate results stay in the cache.
@@ -216,6 +217,18 @@ class LocalBackend:
 
     def without(self, ids: Ids, others: Ids) -> Ids:
         return without(ids, others)
+
+    # -- adapting views
+
+    def observe(self, relation: str) -> Observed:
+        return adapting.observed(self.tables[relation], self.kinds[relation])
+
+    def repeated(self, keys: Lines, used: Sequence[tuple[str, Ids]], times: int) -> Lines:
+        """Each line as often as the rows that it used have derivations, all of them multiplied."""
+        return adapting.repeated(keys, [self.tables[name].counts(ids) for name, ids in used], times)
+
+    def net(self, relation: str, gone: Sequence[Lines], come: Sequence[Lines]) -> tuple[Lines, Lines]:
+        return adapting.net(self.tables[relation], gone, come, len(self.kinds[relation]))
 
     # -- plans
 

@@ -71,8 +71,12 @@ class Table:
 
     def derivable(self, ids: Ids) -> Ids:
         """Those of the rows that have a derivation."""
-        chosen: Ids = ids[self._halves(ids, kernels.COUNT) > 0]
+        chosen: Ids = ids[self.counts(ids) > 0]
         return chosen
+
+    def counts(self, ids: Ids) -> Ids:
+        """How many derivations the rows have."""
+        return self._halves(ids, kernels.COUNT)
 
     def find(self, keys: Lines, forbid: int = 0) -> Ids:
         """For each line of `keys` the equal row, or -1 if there is none without a forbidden flag."""

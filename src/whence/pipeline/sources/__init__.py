@@ -1,7 +1,7 @@
 """Where updates come from.
 
 A `Source` feeds a run in one process. For Spark there are streaming sources in Python. Those for databases and brokers need their
-extra, `whence[postgres]` or `whence[kafka]`.
+extra: `whence[postgres]`, `whence[kafka]`, `whence[mqtt]`, `whence[calendar]`.
 """
 
 from __future__ import annotations

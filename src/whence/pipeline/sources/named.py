@@ -1,4 +1,4 @@
-"""Sources by the names that users give them: a file, a folder, a pipe, `-`, or a URL."""
+"""Sources by the names that users give them: a file, a folder, a pipe, `-`, or a URL; or several of them."""
 
 from __future__ import annotations
 
@@ -8,20 +8,24 @@ from dataclasses import dataclass
 from functools import partial
 from io import BufferedIOBase
 from pathlib import Path
+from threading import Lock
 from typing import cast
 from urllib.parse import parse_qs, urlsplit
 
 from whence.io.changes import Position
-from whence.io.updates import Schema
+from whence.io.updates import DeadLetter, Schema
 from whence.lang.program import Program
 from whence.pipeline.lines import Lines, StreamLines, is_pipe, open_pipe, open_socket
 from whence.pipeline.records import Bury
 from whence.pipeline.sources import Source
 from whence.pipeline.sources.lines import LineSource
+from whence.pipeline.sources.polled import PREFIX, Poll, PolledSource
+from whence.pipeline.sources.several import SeveralSources
 
 STDIN = "-"
 _TABLES = ("postgresql", "postgres")
-_URLS = ("socket", "kafka", *_TABLES)
+_PAGES = (f"{PREFIX}http", f"{PREFIX}https", f"{PREFIX}file")
+_URLS = ("socket", "kafka", "mqtt", *_TABLES, *_PAGES)
 
 
 @dataclass(frozen=True)
@@ -42,11 +46,17 @@ class NamedSource:
             servers, topics = self._topics()
             if not servers or not all(topics):
                 raise ValueError("a topic is named kafka://HOST:PORT/TOPIC, or several with commas between them")
+        elif self.scheme == "mqtt":
+            self._address()
+            if not all(self._topics()[1]):
+                raise ValueError("topics are named mqtt://HOST:PORT/TOPIC, several with commas between them")
+        elif self.scheme in _PAGES:
+            Poll.named(self.text)
 
     @property
     def scheme(self) -> str:
         """Of a URL; empty for what is not one."""
-        found, separator, _ = self.text.partition("://")
+        found, separator, _ = self.text.partition(":" if self.text.startswith(PREFIX) else "://")
         return found if separator and found in _URLS else ""
 
     @property
@@ -93,6 +103,13 @@ class NamedSource:
             from whence.pipeline.sources.topics import TopicSource  # noqa: PLC0415 - an extra
 
             return TopicSource(*self._topics(), schema, bury, size=size, follow=follow, stopped=stopped)
+        if self.scheme == "mqtt":
+            from whence.pipeline.sources.mqtt import MqttSource  # noqa: PLC0415 - an extra
+
+            topics = self._topics()[1]
+            return MqttSource(self._address(), topics, schema, bury, size=size, follow=follow, stopped=stopped)
+        if self.scheme in _PAGES:
+            return PolledSource(Poll.named(self.text), program, bury, follow=follow, stopped=stopped)
         from whence.pipeline.sources.tables import TableSource  # noqa: PLC0415 - an extra
 
         url, named = self._database()
@@ -112,12 +129,13 @@ class NamedSource:
         except ValueError:
             host = port = None
         if host is None or port is None:
-            raise ValueError("a socket is named socket://HOST:PORT")
+            what = "a broker" if self.scheme == "mqtt" else "a socket"
+            raise ValueError(f"{what} is named {self.scheme}://HOST:PORT")
         return host, port
 
     def _topics(self) -> tuple[str, list[str]]:
-        parts = urlsplit(self.text)
-        return parts.netloc, parts.path.strip("/").split(",")
+        servers, _, topics = self.text.partition("://")[2].partition("/")  # a topic may have a # in it
+        return servers, topics.strip("/").split(",")
 
     def _database(self) -> tuple[str, str]:
         """The URL as libpq takes it, and the schema of the tables: `public`, or what follows `schema=`."""
@@ -126,3 +144,47 @@ class NamedSource:
         schema = parse_qs(query).get("schema", ["public"])[-1]
         rest = "&".join(each for each in settings if not each.startswith("schema="))
         return f"{address}?{rest}" if rest else address, schema
+
+
+@dataclass(frozen=True)
+class NamedSources:
+    """Several of them, which a run in one process reads side by side."""
+
+    sources: tuple[NamedSource, ...]
+    path: None = None
+    is_lines: bool = False
+    is_folder: bool = False
+
+    @property
+    def name(self) -> str:
+        return ", ".join(each.name for each in self.sources)
+
+    @property
+    def comes_once(self) -> bool:
+        return any(each.comes_once for each in self.sources)
+
+    def opened(
+        self, program: Program, bury: Bury, *, size: int | None, follow: bool, stopped: Callable[[], bool]
+    ) -> Source:
+        """Dead letters name their source. Raises FactError and MissingExtra."""
+
+        one_at_a_time = Lock()
+
+        def of(source: NamedSource) -> Bury:
+            def bury_its(letter: DeadLetter, place: Position) -> None:
+                with one_at_a_time:
+                    bury(letter, {**place, "file": source.place_of(place)})
+
+            return bury_its
+
+        return SeveralSources(
+            {
+                each.text: each.opened(
+                    program, of(each), size=size, follow=follow and not each.comes_once, stopped=stopped
+                )
+                for each in self.sources
+            }
+        )
+
+    def place_of(self, place: Position) -> str:
+        return str(place.get("file", self.name))
