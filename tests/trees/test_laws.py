@@ -28,7 +28,7 @@ from whence.trees.relational import (
     encode_relations,
 )
 
-EXAMPLES = int(os.environ.get("WHENCE_EXAMPLES", "40"))
+EXAMPLES = int(os.environ.get("WHENCE_EXAMPLES", "15"))
 PHASES = (Phase.explicit, Phase.reuse, Phase.generate)  # queries come from seeds, which cannot be made smaller
 ACCESS, BOOLEAN = Access(), Boolean()
 

@@ -19,7 +19,7 @@ from whence.trees.shred import decode
 from whence.trees.values import Forest
 
 PHASES = (Phase.explicit, Phase.reuse, Phase.generate)  # queries come from seeds, which cannot be made smaller
-EXAMPLES = int(os.environ.get("WHENCE_EXAMPLES", "5"))
+EXAMPLES = int(os.environ.get("WHENCE_EXAMPLES", "3"))
 
 
 def documents_of(nodes: Nodes[Any], semiring: Semiring[Any], names: str) -> dict[str, Forest[Any]]:

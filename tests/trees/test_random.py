@@ -16,7 +16,7 @@ from whence.trees.evaluate import evaluate_query
 from whence.trees.shred import evaluate_shredded
 
 PHASES = (Phase.explicit, Phase.reuse, Phase.generate)  # queries come from seeds, which cannot be made smaller
-EXAMPLES = int(os.environ.get("WHENCE_EXAMPLES", "15"))
+EXAMPLES = int(os.environ.get("WHENCE_EXAMPLES", "6"))
 
 
 @pytest.mark.parametrize("name", semirings())

@@ -55,10 +55,11 @@ class Compiled:
     @cached_property
     def text(self) -> str:
         """The whole program: evaluated as it is, it gives the nodes of the answer without annotations."""
-        lines = [self.relations[name] for name in (EDGE, SCALAR, ONCE)]
-        lines += [f".input {EDGE}, {SCALAR}, {ONCE}"]
+        given = [name for name in (EDGE, SCALAR, ONCE) if name in self.relations]
+        # Labels may hold anything, line ends included.
+        lines = [f"{self.relations[name]}\n.input {name}(rfc4180=true)" for name in given]
         for name, declaration in self.relations.items():
-            if name not in (EDGE, SCALAR, ONCE):
+            if name not in given:
                 note = "  // a guard: its rows count as one" if name in self.guards else ""
                 lines += ["", declaration + note, *(text for head, text in self.rules if head == name)]
         return "\n".join([*lines, f".output {MEMBER}, {INSIDE}", ""])
@@ -120,23 +121,34 @@ class _Compiler:
 
     def run(self, query: Query) -> Compiled:
         self.declare(EDGE, ("parent", "node", "label"))
-        self.relations[SCALAR] = f".decl {SCALAR}(number: number)"
-        self.relations[ONCE] = f".decl {ONCE}(number: number)"
         label = self.declare(self.label_relation(_SOURCE), ("node", "label"), guard=True)
         self.rule(label, ("node", "label"), [f"{EDGE}(_, node, label)"])
         result = self.declare("answer", ("node",))
         origins = self.into(result, query.core, _Context(), ())
-        used = self.declare("reached", ("node",), guard=True)
-        self.rule(used, ("node",), [f"{result}(node)"])
         self.declare(MEMBER, ("node", "label"))
         self.declare(INSIDE, ("parent", "node", "label"))
         for origin in sorted(origins):
             self.rule(MEMBER, ("node", "label"), [f"{result}(node)", f"{self.label_relation(origin)}(node, label)"])
+        used = self.reached(result, self.below(origins))
         for origin in self._with_children(self.below(origins)):
             edges = self.edge_relation(origin)
-            self.rule(used, ("child",), [f"{used}(node)", f"{edges}(node, child, _)"])
             self.rule(INSIDE, ("parent", "node", "label"), [f"{used}(parent)", f"{edges}(parent, node, label)"])
         return Compiled(query, self.relations, tuple(self.rules), frozenset(self.guards), tuple(self.scalars))
+
+    def reached(self, result: str, origins: Origins) -> str:
+        """The relation of the nodes that the answer leads to."""
+        used = self.declare("reached", ("node",), guard=True)
+        self.rule(used, ("node",), [f"{result}(node)"])
+        if self.depth is None:
+            self._children(used, (), f"{used}(node)", origins, ANY)
+            return used
+        level = result
+        for _ in range(self.depth + self.made):
+            deeper = self.declare("reached", ("node",), guard=True)
+            self._children(deeper, (), f"{level}(node)", origins, ANY)
+            self.rule(used, ("node",), [f"{deeper}(node)"])
+            level = deeper
+        return used
 
     # -- relations and rules
 
@@ -151,8 +163,7 @@ class _Compiler:
         return unique
 
     def rule(self, head: str, args: Iterable[str], body: Sequence[str]) -> None:
-        # A rule without a body would be a fact, and stand for itself in some semirings.
-        self.rules.append((head, f"{head}({', '.join(args)}) :- {', '.join(body) or f'{ONCE}(0)'}."))
+        self.rules.append((head, f"{head}({', '.join(args)}) :- {', '.join(body) or self.number(ONCE, 0)}."))
 
     def fresh(self) -> str:
         self.names += 1
@@ -161,7 +172,13 @@ class _Compiler:
     def scalar(self, value: Any) -> str:
         if value not in self.scalars:
             self.scalars.append(value)
-        return f"{SCALAR}({self.scalars.index(value)})"
+        return self.number(SCALAR, self.scalars.index(value))
+
+    def number(self, relation: str, number: int) -> str:
+        """A row of the values of `annot`, or the one that a rule has where nothing else is asked for: a rule without a body
+        would be a fact, and stand for itself in some semirings."""
+        self.relations[relation] = f".decl {relation}(number: number)"
+        return f"{relation}({number})"
 
     def edge_relation(self, origin: int) -> str:
         return EDGE if origin == _SOURCE else f"{EDGE}_{origin}"

@@ -1,4 +1,4 @@
-"""Queries of trees on Spark: guards by a plain evaluation, then the rules with annotations, both on DataFrames."""
+"""Queries of trees on Spark: the rules with annotations, on DataFrames."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from whence.backends.spark.annotated import ANNOTATION, native
 from whence.lang.types import NUMBER
 from whence.semiring import Semiring
 from whence.semiring.algebra import V
-from whence.spark import evaluate, evaluate_annotated
+from whence.spark import evaluate_annotated
 from whence.trees.compile import EDGE, INSIDE, MEMBER, ONCE, SCALAR, compile_query
 from whence.trees.core import Query
 from whence.trees.shred import base_rows, decode
@@ -36,12 +36,8 @@ def evaluate_on_spark(
     for name, rows in base_rows(compiled, documents, semiring).items():
         values = [(*row, _to_spark(value, annotation)) for row, value in rows.items()]
         given[name] = spark.createDataFrame(values, f"{_COLUMNS[name]}, {ANNOTATION} {annotation}")
-    plain = {name: frame.drop(ANNOTATION) for name, frame in given.items()}
-    guards = evaluate(compile_query(query).program, plain, spark=spark, wanted=compiled.guards)
-    # They are read in many rules: what they are made from must not be evaluated again for each.
-    kept = {name: guards[name].localCheckpoint() for name in compiled.guards}
-    inputs = {**given, **kept}
-    views = evaluate_annotated(compiled.annotated, inputs, semiring, dict.fromkeys(given, ANNOTATION), spark=spark)
+    columns = dict.fromkeys(given, ANNOTATION)
+    views = evaluate_annotated(compiled.program, given, semiring, columns, ones=compiled.guards, spark=spark)
     members, inside = (
         {tuple(row)[:-1]: _from_spark(row[ANNOTATION], semiring) for row in views[name].collect()}
         for name in (MEMBER, INSIDE)

@@ -70,8 +70,9 @@ def evaluate_shredded(
 
 def base_rows(compiled: Compiled, documents: Mapping[str, Forest[V]], semiring: Semiring[V]) -> dict[str, Rows[V]]:
     """The base relations of a compiled query, with their annotations."""
-    return {
+    rows: dict[str, Rows[V]] = {
         EDGE: {row: value for name in compiled.query.documents for row, value in shred(name, documents[name]).items()},
         SCALAR: {(at,): value for at, value in enumerate(compiled.scalars) if value != semiring.zero},
         ONCE: {(0,): semiring.one},
     }
+    return {name: rows[name] for name in rows if name in compiled.relations}

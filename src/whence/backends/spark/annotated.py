@@ -8,7 +8,7 @@ improved, so it needs a semiring in which a derivation met twice adds nothing.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
@@ -106,12 +106,14 @@ def evaluate_annotated(
     semiring: Semiring[Any],
     annotate: Mapping[str, str] | None = None,
     *,
+    ones: Collection[str] = (),
     spark: SparkSession | None = None,
     limits: Limits = Limits(),  # noqa: B008 - immutable
 ) -> dict[str, DataFrame]:
     """Every relation as a DataFrame whose last column, `annotation`, is that of its rows.
 
-    `annotate` names the columns of inputs that hold annotations; other inputs count as one.
+    `annotate` names the columns of inputs that hold annotations; other inputs count as one. The rows of the relations in `ones`
+    count as one too, however they are derived.
     Raises NotInThisSemiring for what has no value, SchemaError for a DataFrame that does not fit.
     """
     check_annotatable(program, semiring)
@@ -123,15 +125,18 @@ def evaluate_annotated(
     for name, relation in program.relations.items():
         if any(each.name.lower() == ANNOTATION for each in relation.fields):
             raise SchemaError(f"{name} has a column {ANNOTATION} of its own: call it something else")
-    return _Run(session, program, semiring, limits).evaluate(inputs, annotate or {})
+    return _Run(session, program, semiring, ones, limits).evaluate(inputs, annotate or {})
 
 
 class _Run:
-    def __init__(self, spark: SparkSession, program: Program, semiring: Semiring[Any], limits: Limits) -> None:
+    def __init__(
+        self, spark: SparkSession, program: Program, semiring: Semiring[Any], ones: Collection[str], limits: Limits
+    ) -> None:
         self.spark = spark
         self.source = program
         self.semiring = semiring
         self.native = native(semiring)
+        self.ones = ones
         self.limits = limits
         derived = replace(program, rules=tuple(rule for rule in program.rules if not rule.is_fact))
         self.plan = compile_plan(derived)
@@ -280,6 +285,8 @@ class _Run:
     def _sum(self, name: str, frames: list[DataFrame]) -> DataFrame:
         keys, annotation = columns(self.plan.program.relations[name]), self._column(name)
         whole = reduce(DataFrame.union, [frame.select(*keys, annotation) for frame in frames])
+        if name in self.ones:
+            return whole.select(*keys).distinct().withColumn(annotation, F.expr(self.native.one))
         totals = whole.groupBy(*keys).agg(F.expr(f"{self.native.total.format(annotation)} as {annotation}"))
         return totals.filter(f"{annotation} != {self.native.zero}")
 
