@@ -41,7 +41,7 @@ def test_the_rules_of_a_query_give_the_nodes_of_its_answer(tmp_path: Path) -> No
     shredded = trees("shred", "for $x in $d/* return <q>{ annot true $x }</q>", f"d={document}", "-F", str(tmp_path))
     (tmp_path / "rules.dl").write_text(shredded.output)
     found = CliRunner().invoke(app, ["eval", str(tmp_path / "rules.dl"), "-F", str(tmp_path), "-D", str(tmp_path)])
-    assert (found.exit_code, found.output) == (0, "")
+    assert found.exit_code == 0
     assert (tmp_path / "member.csv").read_text() == "e1(d.2)\tq\ne1(d.3)\tq\n"
 
 
