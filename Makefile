@@ -37,6 +37,7 @@ $(STAMP): requirements.lock pyproject.toml
 	"$$python" -m venv $(VENV)
 	$(BIN)/python -m pip install --disable-pip-version-check --quiet --requirement requirements.lock
 	$(BIN)/python -m pip install --disable-pip-version-check --quiet --no-deps --editable .
+	$(BIN)/python -m whence.serve.assets
 	touch $@
 
 .PHONY: java
@@ -107,6 +108,10 @@ test-optimizer: setup  ## plans of queries, found and found again
 test-spark: setup java  ## evaluation and streams on Spark
 	$(BIN)/pytest src/whence/{backends/spark,spark} tests/backends/spark
 
+.PHONY: test-serve
+test-serve: setup chromium  ## the server, and its page in a browser
+	$(BIN)/pytest {src/whence,tests}/serve
+
 .PHONY: test-docs
 test-docs: setup java postgres mosquitto  ## every block of the docs, every example, the commands
 	$(BIN)/pytest tests/{docs,cli}
@@ -136,7 +141,7 @@ $(BENCH)/.stamp: requirements-bench.lock pyproject.toml
 bench: $(BENCH)/.stamp java  ## measure against DuckDB, Nemo, clingo, Pathway and Spark; tables and plots go to bench/results
 	for suite in load_rules evaluation updates why spark_batch spark_stream; do $(BENCH)/bin/python bench/$$suite.py; done
 
-EXPERIMENTS := $(filter-out experiments/harness.py experiments/networks.py experiments/tpch.py experiments/exchange_workload.py,$(wildcard experiments/*.py))
+EXPERIMENTS := $(filter-out experiments/harness.py experiments/fields.py experiments/networks.py experiments/tpch.py experiments/exchange_workload.py,$(wildcard experiments/*.py))
 .PHONY: experiments
 experiments: $(BENCH)/.stamp  ## make the papers' figures again; tables and plots go to experiments/results
 	$(BENCH)/bin/whence warm

@@ -6,16 +6,21 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
+from statistics import median
 from tempfile import gettempdir
 from typing import Any
 
 import duckdb
 
 from whence.optimizer import Query, Statistics, parse_query, read_statistics, statistics_from_json
+from whence.optimizer.query import bits_of
 
 EXAMPLES = Path(__file__).parents[1] / "examples" / "optimizer"
 QUERIES = ("q1", "q3", "q3s", "q5", "q5s", "q6", "q8join", "q8joins", "q10")
@@ -111,6 +116,35 @@ def query(name: str, statistics: Statistics | None = None) -> Query:
 
 def uniform() -> Statistics:
     return read_statistics(EXAMPLES / "tpch.json")
+
+
+def milliseconds(function: Callable[[], object], times: int = 9) -> float:
+    """The median time of some calls, without what the collector of garbage takes."""
+    found = []
+    gc.collect()
+    gc.disable()
+    try:
+        for _ in range(times):
+            start = time.perf_counter()
+            function()
+            found.append((time.perf_counter() - start) * 1000)
+    finally:
+        gc.enable()
+    return median(found)
+
+
+def expression(query_: Query, *names: str) -> int:
+    """The relations of these names, as bits."""
+    return bits_of(query_.at(name) for name in names)
+
+
+JOINS = {  # of query 5, each with one relation more than the one before
+    "A": ("region", "nation"),
+    "B": ("region", "nation", "customer"),
+    "C": ("region", "nation", "customer", "orders"),
+    "D": ("region", "nation", "customer", "orders", "lineitem"),
+    "E": ("region", "nation", "customer", "orders", "lineitem", "supplier"),
+}
 
 
 if __name__ == "__main__":

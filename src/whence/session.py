@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sized
+from dataclasses import replace
 from math import isfinite
 from numbers import Real
+from typing import cast
 
 from whence.atomic import AtomicTables
 from whence.engine.adapt import Adaptation
@@ -12,11 +14,13 @@ from whence.engine.stats import Stats
 from whence.engine.stratum import Ranking
 from whence.engine.windows import Windows
 from whence.io.changes import Changes, Update
+from whence.io.frames import Frame, is_frame, rows_of_frame
 from whence.lang.fit import check_rows, holds_compounds, with_compounds
 from whence.lang.program import Program, Relation, lasting
 from whence.lang.revise import add_rules, drop_rule
 from whence.lang.types import Tuple
 from whence.limits import Limits
+from whence.plan import JoinOrder
 from whence.prepared import STRATEGIES, Prepared, prepare
 from whence.query import Answer, ask
 from whence.reader import Reader, SessionStats, Work, work_of
@@ -25,7 +29,9 @@ __all__ = ["STRATEGIES", "Ranking", "Session", "SessionStats", "Work", "evaluate
 
 
 class Session(Reader):
-    """Keeps the views of a program exact under updates. `facts` are there from the start.
+    """Keeps the views of a program exact under updates.
+
+    `facts` are there from the start: rows, or a table that speaks Arrow, such as a DataFrame of pandas, polars or Spark.
 
     `wanted` names the relations to be seen, by default all: what they do not need is not derived. The derivations of the
     relations in `record` are kept as relations too, which can be looked at and change like any other: `recordings` says where.
@@ -46,7 +52,7 @@ class Session(Reader):
         self,
         program: Program | Prepared,
         *,
-        facts: Mapping[str, Iterable[Tuple]] | None = None,
+        facts: Mapping[str, Iterable[Tuple] | Frame] | None = None,
         wanted: Iterable[str] | None = None,
         strategy: str = "support",
         record: Collection[str] = (),
@@ -65,9 +71,10 @@ class Session(Reader):
         super().__init__(AtomicTables(prepared, limits=limits, on_round=on_round, windows=windows))
         stats = self._atomic.stats
         with stats.phase("collect"):
-            listed = {name: list(rows) for name, rows in given.items()}
-            for name, rows in listed.items():
+            for name in given:
                 self._check_relation(name)
+            listed = {name: self._rows(name, rows) for name, rows in given.items()}
+            for name, rows in listed.items():
                 check_rows(self.program.relations[name], rows, self.program.types)
                 if holds_compounds(self.program.relations[name]):
                     rows[:] = map(with_compounds, rows)
@@ -161,12 +168,24 @@ class Session(Reader):
             before = self.program.relations.get(name)
             if before is not None:
                 _refuse_redeclared(before, relation)
-        sizes = {name: len(table) for name, table in self.backend.tables.items()}
-        prepared = self.prepared.revised(program, sizes)
+        prepared = self.prepared.revised(program, self._sizes())
         stats = self._atomic.stats.copy()
         result = self._atomic.revise(prepared)
         self._count(stats)
         return result
+
+    def replan(self, join_order: JoinOrder | None = None) -> None:
+        """The same program, planned anew by how large relations are now, with another join order if one is given.
+
+        This is not an epoch: rows and what is known of them stay, and only what later epochs cost can change.
+        """
+        prepared = self.prepared if join_order is None else replace(self.prepared, join_order=join_order)
+        changed = self._atomic.revise(prepared.revised(self.program, self._sizes()))
+        assert not changed.inserted
+        assert not changed.deleted
+
+    def _sizes(self) -> dict[str, int]:
+        return {name: len(table) for name, table in self.backend.tables.items()}
 
     @property
     def adaptations(self) -> tuple[Adaptation, ...]:
@@ -186,6 +205,11 @@ class Session(Reader):
         self.epoch += 1
 
     # -- what comes from Python
+
+    def _rows(self, name: str, given: Iterable[Tuple] | Frame) -> list[Tuple]:
+        if is_frame(given):
+            return rows_of_frame(given, self.program.relations[name], name)
+        return list(cast("Iterable[Tuple]", given))
 
     def _checked(self, updates: Iterable[Update | tuple[str, str, Tuple]], now: float | None) -> list[Update]:
         if isinstance(updates, Update):
@@ -243,6 +267,9 @@ def evaluate(
     wanted: Iterable[str] | None = None,
     limits: Limits = Limits(),  # noqa: B008 - immutable
     on_round: Callable[[str, int, int], None] | None = None,
+    simplify: bool = False,
 ) -> dict[str, set[Tuple]]:
     """The wanted relations of the program (all by default): one evaluation, in which windows and lifetimes forget nothing."""
-    return Session(lasting(program), facts=facts, wanted=wanted, limits=limits, on_round=on_round).views()
+    sizes = {name: len(rows) for name, rows in facts.items() if isinstance(rows, Sized)}
+    prepared = prepare(lasting(program), wanted=wanted, sizes=sizes, simplify=simplify)
+    return Session(prepared, facts=facts, limits=limits, on_round=on_round).views()

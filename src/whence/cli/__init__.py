@@ -34,6 +34,12 @@ COMMANDS = (
         PROGRAMS,
     ),
     LazyCommand(
+        "reformulate",
+        "whence.cli.reformulate:reformulate",
+        "Say a query in terms of views, perhaps taking away what they have too much, in the cheapest way found.",
+        PROGRAMS,
+    ),
+    LazyCommand(
         "explain-plan",
         "whence.cli.explain_plan:explain_plan",
         "Show how a program's views are kept up to date.",
@@ -49,6 +55,12 @@ COMMANDS = (
         "run",
         "whence.cli.run:run",
         "Keep the views of a program current under updates, and say what changes.",
+        PROGRAMS,
+    ),
+    LazyCommand(
+        "serve",
+        "whence.cli.serve:serve",
+        "Show the views of a program on a page that stays current, and answer why its rows are there.",
         PROGRAMS,
     ),
     LazyCommand(

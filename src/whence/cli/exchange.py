@@ -15,11 +15,11 @@ from whence.cli.functions import load_functions
 from whence.cli.programs import FunctionsOption
 from whence.cli.terminal import counted, err, out, show
 from whence.cli.why import Format, print_answer, print_graph
-from whence.exchange.answers import answers
+from whence.exchange.answers import answers, sql_answers
 from whence.exchange.check import load_confederation_file
 from whence.exchange.compile import compile_confederation
 from whence.exchange.explain import ExchangeDerivations, cost_in_eyes_of, restrict
-from whence.exchange.instance import STRATEGIES, Delta, Edit
+from whence.exchange.instance import ON_SPARK, STRATEGIES, Delta, Edit
 from whence.exchange.model import Files
 from whence.exchange.parser import read_files
 from whence.exchange.peer import Imported, Peer
@@ -55,7 +55,7 @@ RowArgument = Annotated[
 ]
 PreviewOption = Annotated[bool, typer.Option("--preview", help="Only show what would happen.")]
 StrategyOption = Annotated[
-    str, typer.Option(metavar="NAME", help=f"How rows are kept current: {', '.join(STRATEGIES)}.")
+    str, typer.Option(metavar="NAME", help=f"How rows are kept current: {', '.join(STRATEGIES)}; or on {ON_SPARK}.")
 ]
 _MOST = 20
 
@@ -96,7 +96,8 @@ def init(
     tables: Annotated[
         str | None,
         typer.Option(
-            metavar="ADDRESS", help="sqlite:FILE, duckdb:FILE or postgresql://…; else CSV files in DIR/tables."
+            metavar="ADDRESS",
+            help="sqlite:FILE, duckdb:FILE, parquet:FOLDER or postgresql://…; else CSV files in DIR/tables.",
         ),
     ] = None,
     sign: Annotated[bool, typer.Option("--sign", help="Make a key, and sign whatever the peer publishes.")] = False,
@@ -348,14 +349,21 @@ def uses(folder: FolderArgument, row: RowArgument, *, functions: FunctionsOption
 @exchange.command()
 def query(
     folder: FolderArgument,
-    rules: Annotated[str, typer.Argument(metavar="RULES", help="Such as 'ans(n) :- B(b, n).'")],
+    question: Annotated[
+        str, typer.Argument(metavar="RULES|SQL", help="Such as 'ans(n) :- B(b, n).' or 'SELECT name FROM B'.")
+    ],
     *,
     nulls: Annotated[bool, typer.Option("--nulls", help="Also answers that hold invented values.")] = False,
     functions: FunctionsOption = None,
 ) -> None:
     """Ask what holds, whatever values the invented ones stand for."""
     with _opened(folder, functions) as peer:
-        for row in sort_rows(answers(peer.instance, peer.replica.files, rules, nulls=nulls)):
+        files = peer.replica.files
+        if question.split(maxsplit=1)[0].upper() in ("SELECT", "WITH"):
+            found = sql_answers(peer.instance, files, peer.name, question, nulls=nulls)
+        else:
+            found = answers(peer.instance, files, question, nulls=nulls)
+        for row in sort_rows(found):
             typer.echo("\t".join(value if isinstance(value, str) else show_value(value) for value in row))
 
 

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from whence.cli.programs import existing_file
+from whence.cli.splits import FieldOption, MetricOption, print_splits
 from whence.cli.terminal import err, out, show
 from whence.optimizer import Optimizer, Prunings, QueryError, QuerySpace, Statistics, parse_query, read_statistics
 from whence.optimizer.changes import Change, ChangeError, parse_changes
@@ -41,6 +42,8 @@ def optimize(
         list[str] | None,
         typer.Option("--without", metavar="PRUNING", help=f"Do without a pruning: {', '.join(PRUNINGS)}."),
     ] = None,
+    field: FieldOption = None,
+    metric: MetricOption = "latency",
     svg: Annotated[Path | None, typer.Option("--svg", metavar="FILE", help="Draw the last plan.")] = None,
     html: Annotated[
         Path | None, typer.Option("--html", metavar="FILE", help="Write a page about the last plan.")
@@ -62,6 +65,9 @@ def optimize(
     except (QueryError, StatisticsError, ChangeError) as error:
         show(err, f"error: {error}")
         raise typer.Exit(2) from None
+    if field is not None:
+        print_splits(parsed, known, field, metric, as_json=as_json)
+        return
     space = QuerySpace(parsed, known, left_linear=left_linear)
     optimizer = Optimizer(space, _prunings(without or []))
     if as_json:

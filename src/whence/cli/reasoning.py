@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from whence.reasoning import Mapped
+from whence.lang.load import Functions
+from whence.lang.program import output_names
+from whence.reasoning import Mapped, Query, query_of
+from whence.reasoning.signed import load_signed_file
 from whence.semiring import SEMIRINGS
 
 _MOST_MAPPINGS = 10
@@ -21,6 +25,23 @@ def _known(name: str) -> str:
 SemiringOption = Annotated[
     str, typer.Option(metavar="NAME", help=f"What annotations are made of: {', '.join(SEMIRINGS)}.", callback=_known)
 ]
+
+
+def named_query(text: str, functions: Functions | None) -> Query:
+    """The query that PROGRAM:RELATION names, or a program with one output. Rules may have a minus."""
+    path, relation = Path(text), ""
+    if not path.is_file():
+        name, _, relation = text.rpartition(":")
+        path = Path(name)
+    if not path.is_file() or (not relation and str(path) != text):
+        raise typer.BadParameter(f"{text} is neither a program nor PROGRAM:RELATION")
+    program, minus = load_signed_file(path, functions=functions)
+    if not relation:
+        outputs = output_names(program)
+        if len(outputs) != 1:
+            raise typer.BadParameter(f"{text} has {len(outputs)} outputs; name one, as in {text}:{(*outputs, 'R')[0]}")
+        relation = outputs[0]
+    return query_of(program, relation, minus=minus)
 
 
 def mapping_lines(mappings: tuple[Mapped, ...]) -> list[str]:

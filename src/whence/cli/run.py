@@ -28,6 +28,7 @@ from whence.io import FactError
 from whence.io import updates as records
 from whence.io.changes import Position
 from whence.io.confined import refuse_files_outside
+from whence.io.frames import found_beside
 from whence.lang.load import nothing_shown
 from whence.lang.program import Program, Transfer, output_names
 from whence.lang.transfers import read_options
@@ -48,6 +49,8 @@ from whence.plan.record import with_derivations
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from whence.optimizer.adaptive import AdaptiveOrders
 
 STDOUT = Path("-")
 Facts = Mapping[str, Iterable[Tuple]]
@@ -111,6 +114,10 @@ def run(
         list[str] | None,
         typer.Option(metavar="RELATION", help="Make the derivations of a relation outputs too, a table for each rule."),
     ] = None,
+    adaptive: Annotated[
+        bool,
+        typer.Option("--adaptive", help="Have join orders follow the data, for a state that is not in parts."),
+    ] = False,
     functions: FunctionsOption = None,
     confined: ConfinedOption = False,
     master: Annotated[
@@ -154,7 +161,7 @@ def run(
     silent = quiet or as_json
     # Nothing moves on the terminal while changes are printed to it.
     still = silent or (changes == STDOUT and sys.stdout.isatty())
-    with reported_errors(), shown_warnings(quiet=silent), _quiet_end(), _interrupts() as interrupt:
+    with reported_errors(), shown_warnings(quiet=silent), _quiet_end(), interrupts() as interrupt:
         loaded = load_program(program, functions, confined=confined)
         if confined:
             refuse_files_outside(loaded, facts, None)
@@ -170,7 +177,7 @@ def run(
         bring_over(state, loaded, upgrade=upgrade, dry_run=dry_run, defaults=default or [], quiet=silent)
         with (
             Progress(err, "reading", quiet=still) as progress,
-            _opened(state, loaded) as store,
+            opened_state(state, loaded) as store,
             _sink(changes, loaded, durable=state is not None) as sink,
         ):
             is_resumed = store is not None and not store.is_new
@@ -180,9 +187,12 @@ def run(
             progress.text = "evaluating the initial state"
             totals = Totals()
 
+            orders = _Following(wanted=adaptive)
+
             def tell(report: EpochReport) -> None:
                 totals.add(report)
                 progress.text = str(report)
+                orders.after_epoch()
 
             options = RunOptions(
                 wanted=output_names(loaded),
@@ -199,7 +209,7 @@ def run(
             keeping = Keeping(loaded, options)
             letters = records.DeadLetterFile(letters_path, resume=is_resumed, repeats=not source.comes_once)
             bury = _refusing(source) if strict else _burying(source, letters, durable=state is not None)
-            take = _Taking(loaded, keeping, source, epoch_size, bury, totals, follow, interrupt.is_set)
+            take = _Taking(loaded, keeping, source, epoch_size, bury, totals, follow, interrupt.is_set, orders)
             keeper: Keeper
             try:
                 if no_spark:
@@ -213,8 +223,19 @@ def run(
             except UnsuitableStrategy as error:
                 raise typer.BadParameter(str(error), param_hint="--strategy") from None
     if not quiet:
-        summary = json.dumps(summed_up(totals, keeper, letters)) if as_json else as_table(totals, keeper, letters)
-        err.print(summary, soft_wrap=as_json)
+        _sum_up(totals, keeper, letters, orders.switches(), as_json=as_json)
+
+
+def _sum_up(
+    totals: Totals, keeper: Keeper, letters: records.DeadLetterFile, switches: list[str], *, as_json: bool
+) -> None:
+    if as_json:
+        summary = summed_up(totals, keeper, letters) | ({"join_orders": switches} if switches else {})
+        err.print(json.dumps(summary), soft_wrap=True)
+        return
+    err.print(as_table(totals, keeper, letters))
+    for each in switches:
+        show(err, f"another join order, {each}")
 
 
 def _source(updates: list[NamedSource], *, follow: bool, no_spark: bool) -> NamedSource | NamedSources:
@@ -230,6 +251,27 @@ def _source(updates: list[NamedSource], *, follow: bool, no_spark: bool) -> Name
     return source
 
 
+class _Following:
+    """Join orders that follow the data, if that is wanted."""
+
+    def __init__(self, *, wanted: bool) -> None:
+        self.wanted = wanted
+        self.orders: AdaptiveOrders | None = None
+
+    def begin(self, keeper: Keeper) -> None:
+        if self.wanted:
+            from whence.optimizer.adaptive import AdaptiveOrders  # noqa: PLC0415 - few want it
+
+            self.orders = AdaptiveOrders(keeper.session)
+
+    def after_epoch(self) -> None:
+        if self.orders is not None:
+            self.orders.after_epoch()
+
+    def switches(self) -> list[str]:
+        return [] if self.orders is None else [str(each) for each in self.orders.switches]
+
+
 @dataclass(frozen=True)
 class _Taking:
     """Lines taken through a keeper, one way or the other; the one that came to the end is given."""
@@ -242,6 +284,7 @@ class _Taking:
     totals: Totals
     follow: bool
     stopped: Callable[[], bool]
+    orders: _Following
 
     def in_process(self, store: Store | None, facts: Facts | None) -> Keeper:
         keeper = self._started(store, lambda: self.keeping.resident(store, facts))
@@ -281,6 +324,7 @@ class _Taking:
         is_resumed = store is not None and not store.is_new
         started = time.perf_counter()
         keeper = start()
+        self.orders.begin(keeper)
         self.totals.start(0 if is_resumed else keeper.sizes.total(), time.perf_counter() - started)
         return keeper
 
@@ -312,7 +356,7 @@ class _Stream(JsonLines):
 
 
 @contextmanager
-def _opened(state: Path | None, program: Program) -> Iterator[Store | None]:
+def opened_state(state: Path | None, program: Program) -> Iterator[Store | None]:
     store = None if state is None else open_state(state, program)
     try:
         yield store
@@ -322,7 +366,7 @@ def _opened(state: Path | None, program: Program) -> Iterator[Store | None]:
 
 
 @contextmanager
-def _interrupts() -> Iterator[Event]:
+def interrupts() -> Iterator[Event]:
     """Set by the first SIGINT or SIGTERM; the second does what it does elsewhere."""
     asked = Event()
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
@@ -387,7 +431,9 @@ def _refuse_clashes(program: Path, updates: NamedSource, written: Mapping[str, P
 def with_present_inputs(program: Program, folder: Path) -> Program:
     def is_present(transfer: Transfer) -> bool:
         name = read_options(transfer, program.relations[transfer.relation], lambda *_: None).filename
-        return name is not None and (folder / name).exists()
+        if name is None:
+            return False
+        return (folder / name).exists() or (not transfer.params and found_beside(folder / name) is not None)
 
     return replace(program, transfers=tuple(each for each in program.transfers_of("input") if is_present(each)))
 

@@ -13,26 +13,30 @@ import typer
 from rich.table import Table
 
 from whence.cli.evaluate import read_inputs, reported_errors, shown_warnings
-from whence.cli.programs import STDIN, FunctionsOption, ProgramArgument, load_program
+from whence.cli.programs import STDIN, ConfinedOption, FunctionsOption, ProgramArgument, load_program
 from whence.cli.progress import Progress
 from whence.cli.terminal import err, show, show_diagnostic
 from whence.io import FactError, write_relation
 from whence.io import updates as records
 from whence.io.changes import Epoch, Position, Update
+from whence.io.confined import refuse_files_outside
 from whence.io.updates import reported_writing
 from whence.lang.program import Program, Transfer
 from whence.lang.types import Tuple
 from whence.limits import RunawayError
-from whence.network import EpochFigures, Network, PlaceError
+from whence.network import STRATEGIES, EpochFigures, Network, PlaceError
 from whence.network.links import read_wiring
 from whence.network.network import undisturbed
 from whence.network.picture import Span, as_page, draw_run
 from whence.network.places import check_placed
+from whence.network.provenance import WITH_PROVENANCE, Selection
+from whence.network.strategy import Strategy as ChosenStrategy
 from whence.pipeline.epochs import EpochCutter
 from whence.plan import UnsuitableStrategy
 from whence.plan.localize import place_kind
 from whence.runtime import Channel, Delivery, Wiring
 from whence.runtime.figures import Traffic
+from whence.sensors.translate import Scheme
 
 
 class Strategy(StrEnum):
@@ -40,6 +44,9 @@ class Strategy(StrEnum):
     DRED = "dred"
     RELATIVE = "relative"
     ABSORPTION = "absorption"
+
+
+FIELDS = "Fields of sensors"
 
 
 class Ship(StrEnum):
@@ -56,6 +63,12 @@ def simulate(
     ],
     strategy: Annotated[Strategy, typer.Option(help="How views are maintained across nodes.")] = Strategy.SUPPORT,
     ship: Annotated[Ship | None, typer.Option(help="When provenance is shipped, for strategies that have it.")] = None,
+    select: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="'R by X, …: min Y, …'", help="Rows of R that none of these needs do not go on, with provenance."
+        ),
+    ] = None,
     topology: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="The links: an edge list or GraphML.", exists=True, dir_okay=False),
@@ -71,7 +84,10 @@ def simulate(
     processors: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Deal the nodes to N processors; inside one is free.")
     ] = None,
-    latency: Annotated[float, typer.Option(min=0, metavar="MS", help="Of every channel, without a topology.")] = 1.0,
+    latency: Annotated[
+        float | None,
+        typer.Option(min=0, metavar="MS", help="Of every channel, without a topology: 1, or 10 for a hop of a field."),
+    ] = None,
     jitter: Annotated[float, typer.Option(min=0, metavar="MS", help="Up to so much more, at random.")] = 0.0,
     loss: Annotated[float, typer.Option(min=0, max=0.99, metavar="P", help="The chance to lose a message.")] = 0.0,
     epoch_size: Annotated[
@@ -81,7 +97,49 @@ def simulate(
     picture: Annotated[
         Path | None, typer.Option(metavar="FILE.svg|FILE.html", help="Draw traffic and wrong rows over time.")
     ] = None,
+    field: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FIELD",
+            help="A field of sensors: grid:5x8, random:60:50:20 (nodes, side, radius) or a file of links.",
+            rich_help_panel=FIELDS,
+        ),
+    ] = None,
+    scheme: Annotated[
+        Scheme, typer.Option(help="Where tuples are stored and look for partners.", rich_help_panel=FIELDS)
+    ] = Scheme.AUTO,
+    hashes: Annotated[
+        list[str] | None,
+        typer.Option("--hash", metavar="R=COLUMNS", help="What decides where R lives.", rich_help_panel=FIELDS),
+    ] = None,
+    links: Annotated[
+        str, typer.Option(metavar="R", help="The relation of who hears whom.", rich_help_panel=FIELDS)
+    ] = "link",
+    server: Annotated[
+        str | None,
+        typer.Option(metavar="NODE", help="Where aggregates and --scheme central end.", rich_help_panel=FIELDS),
+    ] = None,
+    skew: Annotated[
+        float, typer.Option(min=0, metavar="MS", help="How far clocks are off.", rich_help_panel=FIELDS)
+    ] = 0.0,
+    retransmit: Annotated[
+        bool, typer.Option("--retransmit", help="Repeat what is lost.", rich_help_panel=FIELDS)
+    ] = False,
+    collide: Annotated[
+        bool, typer.Option("--collide", help="Who is receiving hears nobody else.", rich_help_panel=FIELDS)
+    ] = False,
+    stages: Annotated[
+        int | None,
+        typer.Option(min=0, metavar="N", help="The last stage of recursions that count.", rich_help_panel=FIELDS),
+    ] = None,
+    several_passes: Annotated[
+        bool | None,
+        typer.Option(
+            "--several-passes/--one-pass", help="Join one atom a walk, or all on one.", rich_help_panel=FIELDS
+        ),
+    ] = None,
     functions: FunctionsOption = None,
+    confined: ConfinedOption = False,
     timeout: Annotated[
         float | None, typer.Option(min=0, metavar="SECONDS", help="Stop an epoch that takes longer, in real time.")
     ] = None,
@@ -94,29 +152,53 @@ def simulate(
     elsewhere. Updates are those of whence run; each epoch is run until nothing is under way any more. Without --topology any two
     nodes are one channel apart.
 
+    With --field the program runs on sensors with radios: tuples are stored along one way through the field and look for partners
+    along another. Updates with times are sensed then. Rows are tentative at first; --trace tells until when.
+
     The exit code is 1 if the program, its updates or its places are wrong, 2 if the command is, 3 at the --timeout.
     """
     silent = quiet or as_json
     if picture is not None and picture.suffix not in (".svg", ".html"):
         raise typer.BadParameter("a picture is FILE.svg or FILE.html", param_hint="--picture")
-    if topology is not None and (latency != 1.0):
+    if topology is not None and latency is not None:
         raise typer.BadParameter("the topology says how long its links take", param_hint="--latency")
-    with reported_errors(), _reported_places(), shown_warnings(quiet=silent):
-        loaded = load_program(program, functions)
+    if as_json and trace == STDIN:
+        raise typer.BadParameter("--json has the standard output: name a file", param_hint="--trace")
+    chosen = _chosen(strategy, select or [])
+    with reported_errors(), _reported_places(), shown_warnings(quiet=quiet):
+        loaded = load_program(program, functions, confined=confined)
+        if confined:
+            refuse_files_outside(loaded, facts, output)
         if not silent:
             for warning in loaded.warnings:
                 show_diagnostic(err, warning, loaded.source)
-        check_placed(loaded)
+        if field is None:
+            check_placed(loaded)
         epochs = list(_epochs(updates, loaded, epoch_size))
-        with Progress(err, "compiling", quiet=silent) as progress, _writing(trace) as tracing:
-            given = {} if facts is None else read_inputs(_present(loaded, facts), facts, progress)
+        if field is not None:
+            from whence.cli.field import FieldOptions, run_field  # noqa: PLC0415 - only fields need it
+
+            hop = 10.0 if latency is None else latency
+            asked = FieldOptions(
+                field, scheme, hashes or (), links, server, hop, jitter, loss, skew, seed, retransmit, collide, stages,
+                several_passes,
+            )  # fmt: skip
+            files = {"facts": facts, "trace": trace, "output": output, "picture": picture}
+            run_field(loaded, program, asked, epochs, **files, as_json=as_json, quiet=quiet)
+            return
+        with Progress(err, "compiling", quiet=silent) as progress, writing(trace) as tracing:
+            given = {} if facts is None else read_inputs(present(loaded, facts), facts, progress)
             network = Network(
                 loaded,
-                strategy=strategy,
+                strategy=chosen,
                 ship=ship,
                 processors=processors,
                 seed=seed,
-                wiring=_wiring(loaded, topology, Channel(latency / 1000, jitter=jitter / 1000, loss=loss)),
+                wiring=_wiring(
+                    loaded,
+                    topology,
+                    Channel((1.0 if latency is None else latency) / 1000, jitter=jitter / 1000, loss=loss),
+                ),
                 on_delivery=None if tracing is None else lambda each: _trace(tracing, network, each),
             )
             first = [Update("+", name, row) for name, rows in given.items() for row in sorted(rows, key=repr)]
@@ -134,6 +216,19 @@ def simulate(
         typer.echo(json.dumps(history.as_json(strategy)))
     elif not quiet:
         err.print(history.as_table())
+
+
+def _chosen(strategy: Strategy, select: list[str]) -> ChosenStrategy:
+    if not select:
+        return STRATEGIES[strategy]
+    if strategy not in WITH_PROVENANCE:
+        raise typer.BadParameter(
+            f"the strategy {strategy} selects nothing: it has no provenance", param_hint="--select"
+        )
+    try:
+        return WITH_PROVENANCE[strategy](selections=[Selection.parse(each) for each in select])
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--select") from None
 
 
 class _History:
@@ -263,7 +358,7 @@ def _wiring(program: Program, topology: Path | None, channel: Channel) -> Wiring
     return wiring.with_faults(jitter=channel.jitter, loss=channel.loss)
 
 
-def _present(program: Program, folder: Path) -> Program:
+def present(program: Program, folder: Path) -> Program:
     from whence.cli.run import with_present_inputs  # noqa: PLC0415 - brings what a run needs
 
     return with_present_inputs(program, folder)
@@ -280,7 +375,7 @@ def _write(program: Program, network: Network, folder: Path) -> None:
 
 
 @contextmanager
-def _writing(path: Path | None) -> Iterator[TextIO | None]:
+def writing(path: Path | None) -> Iterator[TextIO | None]:
     if path is None:
         yield None
     elif path == STDIN:

@@ -6,6 +6,7 @@ import gzip
 import sys
 import warnings
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
 
@@ -13,6 +14,7 @@ from whence.io.collector import paused_collector
 from whence.io.errors import FactError, FactWarning
 from whence.io.files import decode, encode, read_file, write_file
 from whence.io.format_rows import format_rows, header, reads_back
+from whence.io.frames import FORMATS, found_beside, read_table_file
 from whence.io.json_rows import format_json, parse_json
 from whence.io.order import sort_rows
 from whence.io.parse_rows import parse_rows
@@ -34,6 +36,11 @@ def read_relation(transfer: Transfer, relation: Relation, types: Types, folder: 
         path = folder / options.filename
         if options.sqlite:
             return read_table(path, options.name, relation, types, hint=_where_from(path, relation, folder))
+        if not path.exists() and not transfer.params and (other := found_beside(path)) is not None:
+            # Not Souffle's: a table that comes from elsewhere has names in its first line, and commas.
+            path, options = other, replace(options, headers=True, rfc4180=True, delimiter=",")
+        if path.suffix in FORMATS:
+            return read_table_file(path, relation)
         name, data = str(path), read_file(path, hint=_where_from(path, relation, folder))
     text = decode(data, name)
     if options.json:

@@ -96,6 +96,7 @@ class Optimizer:
     def __init__(self, space: Space, prunings: Prunings = Prunings()) -> None:  # noqa: B008 - immutable
         self.space = space
         self.prunings = prunings
+        self._bounding = prunings.bounding
         self.version = 0
         self._touches: list[list[Touch]] = []  # those that made version 1, 2, …
         self._nodes: dict[Node, _Or] = {}
@@ -277,20 +278,18 @@ class Optimizer:
             node.seen = self.version
             self.effort.nodes += 1
         heap = self._heap(node)
-        bounding = self.prunings.bounding
+        count = len(heap)
+        bounding = self._bounding
         room = limit - node.own if bounding else INFINITE
         while True:
-            total, index, step = heap[0]
+            total, number, step = heap[0]
             if total > room:
                 node.bound = max(node.bound, node.own + total)
                 return
-            runner_up = room
-            if bounding and len(heap) > 1:
-                second = heap[1][0] if len(heap) == 2 else min(heap[1][0], heap[2][0])
-                runner_up = min(room, max(second, total + (total >> EAGER)))
+            runner_up = _runner_up(heap, room) if bounding and count > 1 else room
             found, exact = self._refine(node, step, runner_up)
             if found != total:
-                heapreplace(heap, (found, index, step))
+                heapreplace(heap, (found, number, step))
             if exact and heap[0][2] is step:
                 break
         if not self.prunings.suppression:
@@ -322,11 +321,15 @@ class Optimizer:
             step.version = self.version
             self.effort.alternatives += 1
         total = step.local
-        for each in (step.left, step.right):
-            if each is not None:
-                if each.version != self.version:
-                    self._refresh(each)
-                total += each.bound
+        left, right = step.left, step.right
+        if left is not None:
+            if left.version != self.version:
+                self._refresh(left)
+            total += left.bound
+            if right is not None:
+                if right.version != self.version:
+                    self._refresh(right)
+                total += right.bound
         return total
 
     def _refine(self, node: _Or, step: _And, limit: int) -> tuple[int, bool]:
@@ -339,7 +342,7 @@ class Optimizer:
             return total, left.exact and (right is None or right.exact)
         if not left.exact:
             total -= left.bound
-            self._settle(left, limit - total if self.prunings.bounding else INFINITE)
+            self._settle(left, limit - total if self._bounding else INFINITE)
             total += left.bound
             if not left.exact:
                 return total, False
@@ -347,7 +350,7 @@ class Optimizer:
             return total, True
         if not right.exact and total <= limit:
             total -= right.bound
-            self._settle(right, limit - total if self.prunings.bounding else INFINITE)
+            self._settle(right, limit - total if self._bounding else INFINITE)
             total += right.bound
         return total, right.exact
 
@@ -355,3 +358,11 @@ class Optimizer:
 def _height(node: _Or) -> tuple[int, bool, int]:
     """Readers have a greater one than what they read: more relations, or a sort, or a shipment of the same."""
     return node.node[0].bit_count(), node.node[1] & 0xFF > 0, -(node.node[1] >> 24)
+
+
+def _runner_up(heap: list[tuple[int, int, _And]], room: int) -> int:
+    """Up to which cost the first of the heap is followed: what the next one costs at least, or a little more."""
+    total, second = heap[0][0], heap[1][0]
+    if len(heap) > 2 and heap[2][0] < second:
+        second = heap[2][0]
+    return min(room, max(second, total + (total >> EAGER)))

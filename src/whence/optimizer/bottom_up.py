@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from whence.optimizer.best_first import Effort
-from whence.optimizer.memo import NEAR, Memo, moves, only_own, reaching
+from whence.optimizer.memo import NEAR, Memo, only_own, reaching
 from whence.optimizer.plans import Plan, plan_of
 from whence.optimizer.space import Alternative, Node, Space, Touch
 
@@ -87,47 +87,48 @@ class BottomUp:
 
     def _update(self, node: Node, entry: _Entry, reached: list[Touch], changed: dict[Node, int]) -> None:
         alternatives = self.space.alternatives(node)
-        affected = [each for each in alternatives if _affected(node, each, reached, changed)]
-        own = self.space.own(node)
-        if not affected:
-            entry.cost += own - entry.own
-            entry.own = own
-            return
         if not self.conditional:
             self._entries[node] = self._costed(node)
             return
         self.effort.nodes += 1
+        own = self.space.own(node)
         before = entry.cost - entry.own
-        winner = entry.best
-        best = self._total(node, winner) if winner in affected else before
-        totals = entry.totals
+        winner, totals = entry.best, entry.totals
+        affected = [_affected(node, each, reached, changed) for each in alternatives]
+        best = self._total(node, winner) if affected[winner.number] else before
         if self.memo is not Memo.BEST:
             totals[winner.number] = best
-        index = winner.number
-        for each in alternatives:
+        # What is not kept was no better than the best was: it can be better now only if it fell or the best rose.
+        falls = any(each.log < 0 for each in reached) or any(each < 0 for each in changed.values())
+        number = winner.number
+        for each, touched in zip(alternatives, affected, strict=True):
             if each is winner:
                 continue
             known = totals.get(each.number)
-            touched = each in affected
             if touched and known is not None:
                 known = totals[each.number] = self._total(node, each)
             elif known is None:
-                # What is not kept was no better than the best was: it can be better now only if it fell or the best rose.
-                if best <= before and not (touched and _may_fall(each, reached, changed)):
+                if best <= before and not (touched and falls):
                     continue
                 known = self._total(node, each)
                 if self.memo is Memo.NEAR and known <= NEAR * best:
                     totals[each.number] = known
-            best, index = min((best, index), (known, each.number))
-        entry.best = alternatives[index]
+            if known < best or (known == best and each.number < number):
+                best, number = known, each.number
+        entry.best = alternatives[number]
         entry.cost, entry.own = own + best, own
 
 
 def _affected(node: Node, alternative: Alternative, reached: list[Touch], changed: dict[Node, int]) -> bool:
-    reads = [each for each in (alternative.left, alternative.right) if each is not None]
-    return any(each in changed for each in reads) or moves(reached, node[0], [each[0] for each in reads])
-
-
-def _may_fall(alternative: Alternative, reached: list[Touch], changed: dict[Node, int]) -> bool:
-    reads = (alternative.left, alternative.right)
-    return any(each.log < 0 for each in reached) or any(changed.get(each, 0) < 0 for each in reads if each is not None)
+    _, _, _, left, right = alternative
+    if left is None:
+        return True
+    if left in changed or (right is not None and right in changed):
+        return True
+    for expression, _, rows in reached:
+        if not rows:
+            if expression == node[0]:
+                return True
+        elif expression & ~left[0] == 0 or (right is not None and expression & ~right[0] == 0):
+            return True
+    return False

@@ -32,13 +32,3 @@ def only_own(touches: list[Touch], node: Node) -> bool:
     if wanted or not expression & (expression - 1):
         return False
     return all(each.rows and each.expression == expression for each in touches)
-
-
-def moves(touches: list[Touch], expression: int, inputs: list[int]) -> bool:
-    """Whether what an alternative costs by itself can have changed."""
-    if not inputs:
-        return bool(touches)
-    return any(
-        any(each.expression & ~read == 0 for read in inputs) if each.rows else each.expression == expression
-        for each in touches
-    )

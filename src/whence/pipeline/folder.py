@@ -9,12 +9,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from whence.io.changes import Changes
+from whence.io.changes import Changes, Epoch
 from whence.io.updates import reported_writing
 from whence.lang.differences import differences
 from whence.lang.program import Program, output_names
 from whence.lang.types import Tuple
 from whence.pipeline import log, metrics
+from whence.pipeline.base import Base
 from whence.pipeline.files import PARTIAL, Damaged, StateError, StateWarning
 from whence.pipeline.lock import StateLock
 from whence.pipeline.log import Segment
@@ -132,6 +133,24 @@ class Store(ABC):
     @abstractmethod
     def pieces(self) -> Iterator[Piece]:
         """What the last epoch rests on. Raises Damaged."""
+
+    @abstractmethod
+    def oldest_base(self) -> tuple[int, Base]:
+        """The oldest epoch of the program as it is now, and the base tuples after it. Raises Damaged, also if it was forgotten
+        meanwhile.
+        """
+
+    def _oldest_of_program(self) -> Snapshot:
+        turn = max(self.turns, default=0)
+        return next(each for each in self.manifest.snapshots if each.epoch >= turn)
+
+    @abstractmethod
+    def since(self, after: int) -> list[Epoch]:
+        """What came in after an epoch, epoch by epoch. Raises Damaged, also if some of it was forgotten meanwhile."""
+
+    def look_again(self) -> None:
+        """Takes note of what somebody who writes has made of the folder since. Raises StateError."""
+        self.manifest = look_into(self.folder)
 
     def view_at(self, relation: str, epoch: int, *, start: Snapshot | None = None) -> set[Tuple]:
         """An output relation as it was after an epoch. Raises StateError if that is not retained, or has not happened.

@@ -126,14 +126,16 @@ class ResidentKeeper:
         with self.lock:
             entries: list[Entry] = []
             reports: list[EpochReport] = []
+            changes: list[Changes] = []
             try:
                 for each in epochs:
-                    entry, report = self._evaluate(each, self.epoch + len(entries) + 1)
+                    entry, report, changed = self._evaluate(each, self.epoch + len(entries) + 1)
                     entries.append(entry)
                     reports.append(report)
+                    changes.append(changed)
             finally:
                 if entries:
-                    self._commit(entries, reports)
+                    self._commit(entries, reports, changes)
             return reports
 
     def view(self, name: str) -> set[Tuple]:
@@ -185,7 +187,7 @@ class ResidentKeeper:
             tables = {name: as_table(view, relations[name], types) for name, view in self._views().items()}
             return self.epoch, tables
 
-    def _evaluate(self, given: Epoch, number: int) -> tuple[Entry, EpochReport]:
+    def _evaluate(self, given: Epoch, number: int) -> tuple[Entry, EpochReport, Changes]:
         started = time.perf_counter()
         changes = self.session.apply(given.updates, now=given.now, checked=True)
         shown = self._shown(changes)
@@ -202,16 +204,18 @@ class ResidentKeeper:
             tuples=dict(self.sizes),
             state_bytes=sum(self.session.stats()["bytes"].values()),
         )
-        return Entry(number, given.updates, shown, given.now, given.source), report
+        return Entry(number, given.updates, shown, given.now, given.source), report, changes
 
-    def _commit(self, entries: Sequence[Entry], reports: Sequence[EpochReport]) -> None:
+    def _commit(self, entries: Sequence[Entry], reports: Sequence[EpochReport], changes: Sequence[Changes]) -> None:
         if self.store is not None:
             self.store.append(entries)
         self.epoch, self.source = entries[-1].epoch, entries[-1].source
-        for entry, report in zip(entries, reports, strict=True):
+        for entry, report, changed in zip(entries, reports, changes, strict=True):
             self._deliver(entry.epoch, entry.changes)
             if self._options.on_epoch is not None:
                 self._options.on_epoch(report)
+            if self._options.on_changes is not None:
+                self._options.on_changes(report, changed)
         if self._metrics is not None:
             self._metrics.add(reports)
         if self._publisher is not None:

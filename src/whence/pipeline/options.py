@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypedDict
 
+from whence.io.changes import Changes
 from whence.limits import Limits
 from whence.pipeline.report import EpochReport
 from whence.pipeline.sinks import Sink
@@ -38,6 +39,8 @@ class RunOptions:
 
     The state is in `partitions` parts, or in one piece while it has no more rows than `resident_limit`; `on_choice` is told which
     it is, and why. A snapshot is made after `snapshot_every` epochs, and the views of the last `retain` epochs are kept.
+    `on_changes` is told of an epoch that is durable what changed in all relations that can be looked at; of a state in parts,
+    which no process knows the whole of, it is told nothing.
     """
 
     wanted: Iterable[str] | None = None
@@ -50,3 +53,4 @@ class RunOptions:
     resident_limit: int = RESIDENT_LIMIT
     on_epoch: Callable[[EpochReport], object] | None = None
     on_choice: Callable[[Division], object] | None = None
+    on_changes: Callable[[EpochReport, Changes], object] | None = None

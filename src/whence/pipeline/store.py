@@ -15,7 +15,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from whence.io.changes import Changes, Position
+from whence.io.changes import Changes, Epoch, Position
 from whence.lang.load import Functions
 from whence.lang.program import Program, output_names
 from whence.lang.types import Tuple
@@ -222,6 +222,13 @@ class WholeStore(Store):
         parts = log.chain(self._log, self.segments, after, without=self.turns)
         entries = (entry for part in parts for entry in self._read(part))
         return [entry for entry in entries if entry.epoch > after]
+
+    def oldest_base(self) -> tuple[int, Base]:
+        start = self._oldest_of_program()
+        return start.epoch, snapshots.read_base(self._snapshots, start, self.program)
+
+    def since(self, after: int) -> list[Epoch]:
+        return [Epoch(each.updates, each.now, each.source) for each in self._entries(after)]
 
     def _read(self, segment: Segment) -> list[Entry]:
         """A segment is of one program: there is a snapshot before the epoch in which it becomes another one, and one after it."""

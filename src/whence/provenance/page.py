@@ -60,7 +60,7 @@ class _Page:
 
     def _picture(self) -> Iterator[str]:
         kinds = {"derived": "derived fact", "base": "base fact", "firing": "firing of a rule"}
-        drawn = self._nearest(_DRAWN)
+        drawn = nearest(self.graph, _DRAWN)
         if len(drawn.derivations) < len(self.derived):
             kinds["cut"] = "drawn no further"
         elif self.cut:
@@ -79,16 +79,6 @@ class _Page:
         yield '</p>\n<div class="picture" tabindex="0" role="region" aria-label="The picture, which scrolls">'
         yield draw(drawn, {fact: f"#{place}" for fact, place in self.places.items()})
         yield "</div>\n</section>"
-
-    def _nearest(self, count: int) -> DerivationGraph:
-        """The graph down to so many derived facts."""
-        kept = dict(islice(self.derived.items(), count))
-        used = {
-            *self.graph.roots,
-            *(each for firings in kept.values() for firing in firings for each in firing.premises),
-        }
-        rest = frozenset(fact for fact in used if fact in self.cut or (fact in self.derived and fact not in kept))
-        return DerivationGraph(self.graph.roots, kept, self.graph.base & used, Cut("", rest) if rest else None)
 
     def _derivations(self) -> Iterator[str]:
         yield '<section id="derivations">\n<h2>Derivations</h2>'
@@ -127,6 +117,16 @@ class _Page:
             yield f'<dt id="{self.rule_places[rule.name]}">{_text(rule.name)} {place}</dt>'
             yield f"<dd><code>{_text(rule.text)}</code></dd>"
         yield "</dl>\n</section>"
+
+
+def nearest(graph: DerivationGraph, count: int) -> DerivationGraph:
+    """The graph from its roots down to so many derived facts. What they use and is derived itself is cut off there."""
+    derived = dict(_from_the_roots(graph))
+    kept = dict(islice(derived.items(), count))
+    used = {*graph.roots, *(each for firings in kept.values() for firing in firings for each in firing.premises)}
+    cut = graph.cut.facts if graph.cut else frozenset()
+    rest = frozenset(fact for fact in used if fact in cut or (fact in derived and fact not in kept))
+    return DerivationGraph(graph.roots, kept, graph.base & used, Cut("", rest) if rest else None)
 
 
 def _from_the_roots(graph: DerivationGraph) -> Iterator[tuple[Fact, tuple[Derivation, ...]]]:

@@ -27,7 +27,7 @@ class FieldError(ValueError):
 class Field:
     """Nodes with their places, in metres, and their neighbours. `shape` are the rows and columns of a grid.
 
-    `sensing` is how far from its nearest node something may be and still be sensed.
+    `sensing` is how far from its nearest node, across and along, something may be and still be sensed.
 
     >>> field = Field.grid(3, 4)
     >>> field.shape, field.neighbours["n0"], field.route("n0", "n6")
@@ -47,7 +47,7 @@ class Field:
         """Each node hears those beside, above and below it. n0 is at (0, 0), and the first row comes first."""
         links = [(link.a, link.b) for link in grid_network(rows, columns, seed=0).links]
         places = {f"n{at}": (at % columns * spacing, at // columns * spacing) for at in range(rows * columns)}
-        return _named(cls._of(places, links, spacing * 0.75, (rows, columns)), named)
+        return _named(cls._of(places, links, spacing / 2, (rows, columns)), named)
 
     @classmethod
     def random(
@@ -96,7 +96,7 @@ class Field:
             )
         return found
 
-    @property
+    @cached_property
     def nodes(self) -> list[Value]:
         return list(self.places)
 
@@ -132,7 +132,31 @@ class Field:
                     waiting.append(other)
         return found
 
+    def hops(self, source: Value, target: Value) -> int:
+        """How far apart two nodes are."""
+        if self.shape is not None:
+            (row, column), (other_row, other_column) = (
+                divmod(self.numbers[each], self.shape[1]) for each in (source, target)
+            )
+            return abs(row - other_row) + abs(column - other_column)
+        if target not in self._away:
+            self._away[target] = self.distances(target)
+        return self._away[target][source]
+
+    @cached_property
+    def _away(self) -> dict[Value, dict[Value, int]]:
+        return {}
+
+    def _next_on_grid(self, source: Value, target: Value, width: int) -> Value:
+        """Along the row first, then along the column."""
+        at, to = self.numbers[source], self.numbers[target]
+        across = to % width - at % width
+        step = (1 if across > 0 else -1) if across else (width if to > at else -width if to < at else 0)
+        return self.nodes[at + step]
+
     def next_hop(self, source: Value, target: Value) -> Value:
+        if self.shape is not None:
+            return self._next_on_grid(source, target, self.shape[1])
         if target not in self._towards:
             way: dict[Value, Value] = {target: target}
             waiting = deque([target])

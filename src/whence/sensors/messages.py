@@ -155,10 +155,11 @@ class Summary:
     output: str
     groups: tuple[tuple[Tuple, int, tuple[Value, ...] | None], ...]
     root: float
+    number: int  # of what this node has said: messages may overtake each other
 
     def size(self) -> Size:
         data = sum(row_bytes(key) + 1 + 4 * len(state or ()) for key, _, state in self.groups)
-        return Size(data=data, control=HEADER_BYTES, tuples=len(self.groups))
+        return Size(data=data, control=HEADER_BYTES + 1, tuples=len(self.groups))
 
 
 def row_bytes(row: Iterable[Value]) -> int:

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from heapq import heappop, heappush
 from math import inf, isqrt
 
 from whence.lang.types import Value
 from whence.sensors.field import Field
+from whence.topology import Place
 
 Way = tuple[Value, ...]
 
@@ -43,12 +43,12 @@ class Paths:
     column_bands: Bands
     crossing: dict[tuple[int, int], Value]  # of a row and a column
 
-    def storage(self, node: Value, reach: float = inf) -> tuple[Way, tuple[Way, Way]]:
+    def storage(self, node: Value, reach: float = inf, spot: Place | None = None) -> tuple[Way, tuple[Way, Way]]:
         """Where a tuple of a node is stored: on the way to its row, and from there to both sides.
 
-        With a reach, only as far as the columns of those that are at most so far away.
+        With a reach, only as far as the columns of nodes that are at most so far away, from the node or a spot beside it.
         """
-        x, _ = self.field.places[node]
+        x, _ = spot or self.field.places[node]
         row = self.row_bands.of[node]
         wanted = self.column_bands.within(x - reach, x + reach)
         first, last = _span(self.rows[row], [self.crossing[row, column] for column in wanted])
@@ -57,33 +57,20 @@ class Paths:
         at = segment.index(fork)
         return tuple(self.field.route(node, fork)), (segment[at + 1 :], tuple(reversed(segment[:at])))
 
-    def join(self, node: Value, reach: float = inf) -> tuple[Way, Way]:
+    def join(self, node: Value, reach: float = inf, spot: Place | None = None) -> tuple[Way, Way]:
         """How a tuple looks for partners: the way to the nearer end of its column, and the way along it."""
-        _, y = self.field.places[node]
+        _, y = spot or self.field.places[node]
         column = self.column_bands.of[node]
         wanted = self.row_bands.within(y - reach, y + reach)
         way = self.columns[column]
         first, last = _span(way, [self.crossing[row, column] for row in wanted])
-        away = self._distances(node)
         segment = way[first : last + 1]
-        if away[segment[-1]] < away[segment[0]]:
+        if self.field.hops(node, segment[-1]) < self.field.hops(node, segment[0]):
             segment = tuple(reversed(segment))
         return tuple(self.field.route(node, segment[0])), segment
 
     def _nearest(self, node: Value, way: Sequence[Value]) -> Value:
-        if node in way:
-            return node
-        away = self._distances(node)
-        return min(way, key=lambda each: away[each])
-
-    def _distances(self, node: Value) -> dict[Value, int]:
-        if node not in self._known:
-            self._known[node] = self.field.distances(node)
-        return self._known[node]
-
-    @cached_property
-    def _known(self) -> dict[Value, dict[Value, int]]:
-        return {}
+        return node if node in way else min(way, key=lambda each: self.field.hops(node, each))
 
 
 def find_paths(field: Field) -> Paths:

@@ -20,7 +20,7 @@ def find_coordinates(program: Program) -> dict[str, Columns]:
     for name in declared & program.relations.keys():
         relation = program.relations[name]
         names = [each.name for each in relation.fields if each.kind in NUMERIC]
-        if "x" in names and "y" in names:
+        if "x" in names and "y" in names and relation.location is None:
             names = [each.name for each in relation.fields]
             found[name] = (names.index("x"), names.index("y"))
     changed = True

@@ -29,10 +29,11 @@ class Summaries:
         self.own: dict[
             str, dict[Tuple, list[dict[Tuple, None]]]
         ] = {}  # by aggregate and group: rows, and rows that ask
-        self.below: dict[str, dict[Value, dict[Tuple, Group]]] = {}
+        self.below: dict[str, dict[Value, dict[Tuple, tuple[int, Group]]]] = {}
         self.said: dict[str, dict[Tuple, Group]] = {}
         self.changed: dict[str, dict[Tuple, None]] = {}
         self.roots: dict[str, float] = {}
+        self.count = 0  # of summaries
         self.shown: dict[str, dict[Tuple, Tuple]] = {}  # at the top: the row that a group has
 
     def begin(self) -> None:
@@ -64,8 +65,9 @@ class Summaries:
     def take(self, sender: object, message: Summary) -> None:
         known = self.below.setdefault(message.output, {}).setdefault(sender, {})  # type: ignore[arg-type]
         for key, asking, state in message.groups:
-            known[key] = (asking, state)
-            self._mark(message.output, key, message.root)
+            if key not in known or known[key][0] < message.number:
+                known[key] = (message.number, (asking, state))
+                self._mark(message.output, key, message.root)
 
     def _mark(self, output: str, key: Tuple, root: float) -> None:
         waiting = self.changed.setdefault(output, {})
@@ -87,7 +89,9 @@ class Summaries:
         news = tuple(each for each in groups if said.get(each[0]) != each[1:])
         if news:
             said |= {key: (asking, state) for key, asking, state in news}
-            self.node.port.send(self.node.network.parents[self.node.node], Summary(output, news, self.roots[output]))
+            self.count += 1
+            parent = self.node.network.parents[self.node.node]
+            self.node.port.send(parent, Summary(output, news, self.roots[output], self.count))
 
     def _group(self, spec: AggregateSpec, key: Tuple) -> Group:
         rows, asking = self.own.get(spec.output, {}).get(key, ({}, {}))
@@ -95,7 +99,7 @@ class Summaries:
         parts = [state_of(spec.op, (None if column is None else row[column] for row in rows))]
         count = len(asking)
         for groups in self.below.get(spec.output, {}).values():
-            below, state = groups.get(key, (0, None))
+            _, (below, state) = groups.get(key, (0, (0, None)))
             count += below
             parts.append(state)
         return count, merged(spec, parts)
@@ -153,7 +157,7 @@ def finished(spec: AggregateSpec, state: State) -> Value:
         return combine(spec.op, [], spec.kind)
     match spec.op:
         case "mean":
-            return float(state[0] / state[1])  # type: ignore[operator]
+            return float(state[0]) / state[1]  # type: ignore[arg-type, operator]
         case "sum" if spec.kind != FLOAT:
             return combine("sum", [state[0]], spec.kind)
         case "sum" | "count":

@@ -14,7 +14,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from whence.io.changes import Changes, Position
+from whence.io.changes import Changes, Epoch, Position
 from whence.io.updates import reported_writing
 from whence.lang.types import Tuple
 from whence.pipeline import log, snapshots
@@ -245,6 +245,27 @@ class PartedStore(Store):
         self._refuse_unknown(epoch)
         parts = self.holders(relation, self.partitioning)
         return {row for part in parts for row in self.view_of(part, relation, epoch, given)}
+
+    def oldest_base(self) -> tuple[int, Base]:
+        start = self._oldest_of_program()
+        base = Base(self.program)
+        base.windows.advance(start.clock)
+        for part in range(self.parts):
+            own = snapshots.read_base(self._snapshots, start, self.program, _folder(part))
+            for name, rows in own.rows.items():
+                times = own.windows.times(name) if name in own.windows.kept else dict.fromkeys(rows, 0.0)
+                base.restore(name, times.items())
+        return start.epoch, base
+
+    def since(self, after: int) -> list[Epoch]:
+        """What all parts are given is given once."""
+        spread = self.partitioning.columns
+        epochs = []
+        for together in zip(*(self.entries(part, after) for part in range(self.parts)), strict=True):
+            first = together[0]
+            others = [update for each in together[1:] for update in each.updates if update.relation in spread]
+            epochs.append(Epoch([*first.updates, *others], first.now, first.source))
+        return epochs
 
     def pieces(self) -> Iterator[Piece]:
         """Each part is one. Raises StateError if they do not go together."""

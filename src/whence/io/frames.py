@@ -1,0 +1,145 @@
+"""Tables that people have: Parquet, Arrow and JSON-lines files; DataFrames of pandas, polars and Spark, relations of DuckDB.
+
+All of them speak Arrow. Columns are found by name, whatever their case, or by position if no name fits; they may be in another
+type that holds the same values, dates and times become text. A null has no place in a relation: it is an error with its row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
+
+from whence.io.errors import FactError
+from whence.lang.program import Relation
+from whence.lang.types import FLOAT, NUMBER, SYMBOL, UNSIGNED, Field, Kind, Tuple
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_BOUND = "the values of column {name} do not fit {kind}"
+
+
+class Frame(Protocol):
+    """A table that speaks Arrow."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+
+def is_frame(given: object) -> TypeGuard[Frame]:
+    """Whether it is one; Spark's say it in their own way."""
+    return hasattr(given, "__arrow_c_stream__") or hasattr(given, "toArrow")
+
+
+def rows_of_frame(given: Any, relation: Relation, name: str) -> list[Tuple]:
+    """The rows of a table. Raises FactError, with `name` for what it is called."""
+    import pyarrow as pa  # noqa: PLC0415 - slow to import, and most do without
+
+    table = given.toArrow() if hasattr(given, "toArrow") else pa.table(given)
+    return rows_of_table(table, relation, name)
+
+
+def rows_of_table(table: pa.Table, relation: Relation, name: str) -> list[Tuple]:
+    if not relation.fields:
+        return [()] * min(1, len(table))
+    columns = [_values(table.column(at), field, name) for at, field in _places(table.column_names, relation, name)]
+    return list(zip(*columns, strict=True))
+
+
+def _places(names: list[str], relation: Relation, where: str) -> list[tuple[int, Field]]:
+    folded = [each.casefold() for each in names]
+    if all(field.name.casefold() in folded for field in relation.fields):
+        return [(folded.index(field.name.casefold()), field) for field in relation.fields]
+    if len(names) != len(relation.fields):
+        missing = next(field.name for field in relation.fields if field.name.casefold() not in folded)
+        raise FactError([f"{where} has no column {missing}"], hints=[f"its columns are {', '.join(names)}"])
+    return list(enumerate(relation.fields))
+
+
+def _values(column: pa.ChunkedArray, field: Field, where: str) -> list[Any]:
+    import pyarrow as pa  # noqa: PLC0415
+    import pyarrow.compute as pc  # noqa: PLC0415
+
+    if column.null_count:
+        row = pc.index(pc.is_null(column), pa.scalar(value=True)).as_py()
+        raise FactError(
+            [f"{where}, row {row + 1}: column {field.name} is null"],
+            hints=["a relation holds no nulls: leave the row out"],
+        )
+    kinds: Mapping[Kind, pa.DataType] = {
+        NUMBER: pa.int64(), UNSIGNED: pa.uint64(), FLOAT: pa.float64(), SYMBOL: pa.string()
+    }  # fmt: skip
+    wanted = kinds.get(field.kind)
+    if wanted is None:
+        raise FactError([f"{where}: column {field.name} of kind {field.kind} cannot be read from a table"])
+    _refuse_other(column.type, field, where)
+    try:
+        return column.cast(wanted).to_pylist()  # type: ignore[no-any-return]
+    except pa.ArrowInvalid as error:
+        raise FactError([f"{where}: {_BOUND.format(name=field.name, kind=field.kind)}: {error}"]) from None
+
+
+def _refuse_other(found: pa.DataType, field: Field, where: str) -> None:
+    """Numbers are not made of text, nor text of numbers: what looks alike may be something else."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    value = found.value_type if pa.types.is_dictionary(found) else found
+    is_number = pa.types.is_integer(value) or pa.types.is_floating(value) or pa.types.is_decimal(value)
+    is_text = pa.types.is_string(value) or pa.types.is_large_string(value) or pa.types.is_string_view(value)
+    is_time = pa.types.is_temporal(value)
+    fits: Mapping[Kind, bool] = {
+        NUMBER: is_number or pa.types.is_boolean(value),
+        UNSIGNED: is_number or pa.types.is_boolean(value),
+        FLOAT: is_number,
+        SYMBOL: is_text or is_time,
+    }
+    if not fits[field.kind]:
+        raise FactError([f"{where}: column {field.name} holds {found}, not {field.kind}"])
+
+
+# -- files
+
+Read = Callable[[Path], "pa.Table"]
+
+
+def _parquet(path: Path) -> pa.Table:
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
+    return pq.read_table(path)
+
+
+def _arrow(path: Path) -> pa.Table:
+    from pyarrow import feather  # noqa: PLC0415
+
+    return feather.read_table(path)
+
+
+def _json_lines(path: Path) -> pa.Table:
+    from pyarrow import json  # noqa: PLC0415
+
+    return json.read_json(path)
+
+
+FORMATS: Mapping[str, Read] = {
+    ".parquet": _parquet,
+    ".arrow": _arrow,
+    ".feather": _arrow,
+    ".jsonl": _json_lines,
+    ".ndjson": _json_lines,
+}
+
+
+def read_table_file(path: Path, relation: Relation) -> set[Tuple]:
+    """The rows of a file whose ending is among `FORMATS`; a folder of Parquet files is one, too. Raises FactError."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    try:
+        table = FORMATS[path.suffix](path)
+    except (pa.ArrowException, OSError) as error:
+        raise FactError([f"{path} cannot be read: {str(error).splitlines()[0]}"]) from None
+    return set(rows_of_table(table, relation, str(path)))
+
+
+def found_beside(path: Path, endings: Iterable[str] = (".csv", *FORMATS)) -> Path | None:
+    """Another file of the same name, for a relation whose `.facts` file is not there."""
+    return next((other for ending in endings if (other := path.with_suffix(ending)).exists()), None)

@@ -1,0 +1,61 @@
+"""The views of a state that another process keeps: its log is read as it grows, and every epoch of it is applied here again."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from whence.io.changes import Epoch
+from whence.lang.load import Functions
+from whence.pipeline.files import Damaged
+from whence.pipeline.parts.open import read_state
+from whence.plan.record import RecordedProgram
+from whence.serve.live import LiveViews
+from whence.serve.reports import applied_to
+from whence.session import Session
+
+_NAP = 0.03
+_LOOK = 1.0  # at the folder, whatever its times say
+
+
+class Follower:
+    """Begins with the oldest epoch that the state knows, so that all of them can be looked at. Raises StateError."""
+
+    def __init__(self, folder: Path, functions: Functions | None = None) -> None:
+        self.store = read_state(folder, functions)
+        program = self.store.program
+        oldest, base = self.store.oldest_base()
+        session = Session(
+            program.plain if isinstance(program, RecordedProgram) else program, facts=base.rows, windows=base.windows
+        )
+        self.live = LiveViews(session, epoch=oldest, name=self.store.manifest.name)
+        self.live.lag = lambda: {"epochs": self._behind}
+        self._behind = 0
+        self._log = folder / "log"
+        self._seen: tuple[int, float] = (0, 0.0)
+        self.catch_up()
+
+    def follow(self, stopped: Callable[[], bool]) -> None:
+        while not stopped():
+            self.catch_up()
+            time.sleep(_NAP)
+
+    def catch_up(self) -> None:
+        """Applies what has come since. Raises Damaged if epochs were forgotten before they were read here."""
+        modified, now = self._log.stat().st_mtime_ns, time.monotonic()
+        if modified == self._seen[0] and now < self._seen[1]:
+            return
+        self._seen = modified, now + _LOOK
+        epochs = self._epochs()
+        for at, epoch in enumerate(epochs, 1):
+            applied_to(self.live, epoch)
+            self._behind = len(epochs) - at
+
+    def _epochs(self) -> list[Epoch]:
+        try:
+            return self.store.since(self.live.epoch)
+        except Damaged:
+            # Who writes has compacted the log meanwhile; what is still there is found under another name.
+            self.store.look_again()
+            return self.store.since(self.live.epoch)
