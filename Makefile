@@ -147,6 +147,10 @@ experiments: $(BENCH)/.stamp  ## make the papers' figures again; tables and plot
 	$(BENCH)/bin/whence warm
 	for figure in $(EXPERIMENTS); do $(BENCH)/bin/python $$figure; done
 
+.PHONY: screenshots
+screenshots: setup chromium  ## make the pictures of docs/page.md
+	$(BIN)/python tools/screenshots.py
+
 .PHONY: format
 format: setup  ## rewrite the sources in the house style
 	$(BIN)/ruff check --fix-only

@@ -263,8 +263,11 @@ class PartedStore(Store):
         """What all parts are given is given once."""
         spread = self.partitioning.columns
         epochs = []
-        for together in zip(*(self.entries(part, after) for part in range(self.parts)), strict=True):
+        before = self._before_segment(after)
+        for together in zip(*(self.entries(part, before) for part in range(self.parts)), strict=True):
             first = together[0]
+            if first.epoch <= after:
+                continue
             others = [update for each in together[1:] for update in each.updates if update.relation in spread]
             epochs.append(Epoch([*first.updates, *others], first.now, first.source))
         return epochs
