@@ -15,7 +15,7 @@ from whence.lang.program import Program
 from whence.pipeline.parts.keeper import PartedKeeper
 from whence.pipeline.parts.open import open_state
 from whence.pipeline.report import EpochReport
-from whence.pipeline.sinks import JsonLinesSink
+from whence.pipeline.sinks.json_lines import JsonLinesSink
 from whence.pipeline.verify import verify
 from whence.spark import Maintenance, maintain
 
