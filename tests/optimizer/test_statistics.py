@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import date, timedelta
 from random import Random
 
 import duckdb
@@ -30,15 +31,8 @@ def data() -> duckdb.DuckDBPyConnection:
     db = duckdb.connect()
     db.execute("CREATE TABLE a(k INT, v INT, d DATE, t VARCHAR)")
     db.execute("CREATE TABLE b(k INT, w DOUBLE)")
-    rows = [
-        (
-            _skewed(random),
-            random.randrange(1000),
-            f"199{random.randrange(1, 9)}-0{random.randrange(1, 9)}-11",
-            random.choice("xxxxyz"),
-        )
-        for _ in range(5000)
-    ]
+    days = [date(1992, 1, 1) + timedelta(days=random.randrange(2500)) for _ in range(5000)]
+    rows = [(_skewed(random), random.randrange(1000), day, random.choice("xxxxyz")) for day in days]
     db.executemany("INSERT INTO a VALUES (?, ?, ?, ?)", rows)
     db.executemany("INSERT INTO b VALUES (?, ?)", [(_skewed(random), random.gauss(0, 1)) for _ in range(2000)])
     return db
@@ -52,13 +46,8 @@ def statistics(data: duckdb.DuckDBPyConnection) -> Statistics:
         columns = [each[0] for each in shown.description]
         rows = shown.fetchall()
         values = {column: [row[at] for row in rows] for at, column in enumerate(columns)}
-        tables[name] = Table(
-            len(rows),
-            {
-                column: summarize([str(each) if column == "d" else each for each in found])
-                for column, found in values.items()
-            },
-        )
+        texts = {"d": [str(each) for each in values.get("d", ())]}
+        tables[name] = Table(len(rows), {column: summarize(texts.get(column) or values[column]) for column in columns})
     return Statistics(tables)
 
 
