@@ -65,15 +65,23 @@ def parse_query(text: str, statistics: Statistics) -> Query:
     return Query(relations, tuple(equal), tuple(conditions), _group(select, names), tuple(_order(select, names)))
 
 
+_BLOCKS: Mapping[type[exp.Expr], str] = {exp.Subquery: "a subquery", exp.Exists: "EXISTS", exp.SetOperation: "UNION"}
+_UNSUPPORTED: Mapping[type[exp.Expr], str] = {
+    exp.Window: "a window function",
+    exp.TableSample: "TABLESAMPLE",
+    exp.Qualify: "QUALIFY",
+}
+
+
 def _refuse(select: exp.Select) -> None:
     if select.args.get("with_") or select.args.get("having"):
         raise QueryError("WITH and HAVING are more than one block: optimize the blocks one by one")
-    for kind, word in ((exp.Subquery, "a subquery"), (exp.Exists, "EXISTS"), (exp.SetOperation, "UNION")):
+    for kind, word in _BLOCKS.items():
         if select.find(kind):
             raise QueryError(f"{word} is more than one block: optimize the blocks one by one")
     if any(each is not select for each in select.find_all(exp.Select)):
         raise QueryError("a subquery is more than one block: optimize the blocks one by one")
-    for kind, word in ((exp.Window, "a window function"), (exp.TableSample, "TABLESAMPLE"), (exp.Qualify, "QUALIFY")):
+    for kind, word in _UNSUPPORTED.items():
         if select.find(kind):
             raise QueryError(f"{word} is not supported")
     for join in select.args.get("joins") or ():
