@@ -14,6 +14,7 @@ from whence.engine.support import SupportStratum
 from whence.lang.program import Program, Relation
 from whence.plan import JoinOrder, Plan, compile_counting, compile_plan, compile_recomputation, most_bound
 from whence.plan.record import Recording, record_derivations, refuse_unrecordable
+from whence.plan.simplify import simplify as without_superfluous
 
 
 class _Compile(Protocol):
@@ -55,6 +56,9 @@ class Prepared:
     strategy: str
     join_order: JoinOrder
     shared: Shared = field(default_factory=Shared, compare=False)
+    # Whether what changes no row is left out of the plan, and what was.
+    simplify: bool = False
+    simplified: tuple[str, ...] = ()
 
     @property
     def tables(self) -> Mapping[str, Relation]:
@@ -75,11 +79,17 @@ class Prepared:
             outputs = {transfer.relation for transfer in program.transfers_of("output")}
             wanted |= outputs - self.program.relations.keys()
             kept = wanted & program.relations.keys() | base.difference(program.base_relations)
-        plan, recordings = _compile(
-            program, kept, strategy=self.strategy, record=self.record, sizes=sizes, join_order=self.join_order
+        compiled = _compile(
+            program,
+            kept,
+            strategy=self.strategy,
+            record=self.record,
+            sizes=sizes,
+            join_order=self.join_order,
+            simplify=self.simplify,
         )
         base = base.union(program.base_relations)
-        return replace(self, program=program, plan=plan, base=base, wanted=wanted, recordings=recordings)
+        return replace(self, program=program, base=base, wanted=wanted, **compiled._asdict())
 
 
 def prepare(
@@ -91,12 +101,15 @@ def prepare(
     sizes: Mapping[str, int] | None = None,
     join_order: JoinOrder = most_bound,
     shared: Shared | None = None,
+    simplify: bool = False,
 ) -> Prepared:
     """Plans a program for any number of sessions.
 
     `wanted` names the relations to be seen, by default all: what they do not need is not derived. The derivations of the
     relations in `record` are kept as relations too. `sizes` tells how many rows relations will have, as far as that is known;
-    `join_order` picks by them. Programs that are given what another has `shared` have their values for the same words.
+    `join_order` picks by them. Programs that are given what another has `shared` have their values for the same words. If told
+    to `simplify`, it looks for rules and joins that change no row, which takes time where there are many alike; recorded
+    derivations tell them apart, so nothing goes then.
 
     >>> from whence import Session, load
     >>> prepared = prepare(load(".decl p(x:number) .input p .decl q(x:number) .output q q(x + 1) :- p(x)."))
@@ -109,10 +122,28 @@ def prepare(
     if unknown := (seen or frozenset()) - program.relations.keys():
         raise ValueError(f"there is no relation {min(unknown)}; there are {', '.join(program.relations)}")
     recorded = frozenset(record)
-    plan, recordings = _compile(program, seen, strategy=strategy, record=recorded, sizes=sizes, join_order=join_order)
-    refuse_unrecordable(program, plan, recorded)
+    compiled = _compile(
+        program, seen, strategy=strategy, record=recorded, sizes=sizes, join_order=join_order, simplify=simplify
+    )
+    refuse_unrecordable(program, compiled.plan, recorded)
     base = frozenset(program.base_relations)
-    return Prepared(program, plan, base, seen, recorded, recordings, strategy, join_order, shared or Shared())
+    return Prepared(
+        program,
+        base=base,
+        wanted=seen,
+        record=recorded,
+        strategy=strategy,
+        join_order=join_order,
+        shared=shared or Shared(),
+        simplify=simplify,
+        **compiled._asdict(),
+    )
+
+
+class _Compiled(NamedTuple):
+    plan: Plan
+    recordings: Mapping[str, Recording]
+    simplified: tuple[str, ...]
 
 
 def _compile(
@@ -123,10 +154,14 @@ def _compile(
     record: frozenset[str],
     sizes: Mapping[str, int] | None,
     join_order: JoinOrder,
-) -> tuple[Plan, Mapping[str, Recording]]:
+    simplify: bool,
+) -> _Compiled:
+    simplified: tuple[str, ...] = ()
+    if simplify and not record:
+        program, simplified = without_superfluous(program)
     planned, recordings = record_derivations(program, record)
     if wanted is not None:
         wanted |= {each.relation for each in recordings.values()}
     plan = STRATEGIES[strategy].compile(planned, wanted, sizes, join_order)
     refuse_unrecordable(program, plan, {each.rule.head.relation for each in recordings.values()})
-    return plan, recordings
+    return _Compiled(plan, recordings, simplified)

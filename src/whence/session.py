@@ -267,6 +267,9 @@ def evaluate(
     wanted: Iterable[str] | None = None,
     limits: Limits = Limits(),  # noqa: B008 - immutable
     on_round: Callable[[str, int, int], None] | None = None,
+    simplify: bool = False,
 ) -> dict[str, set[Tuple]]:
     """The wanted relations of the program (all by default): one evaluation, in which windows and lifetimes forget nothing."""
-    return Session(lasting(program), facts=facts, wanted=wanted, limits=limits, on_round=on_round).views()
+    sizes = {name: len(rows) for name, rows in facts.items() if isinstance(rows, Sized)}
+    prepared = prepare(lasting(program), wanted=wanted, sizes=sizes, simplify=simplify)
+    return Session(prepared, facts=facts, limits=limits, on_round=on_round).views()

@@ -30,9 +30,9 @@ def test_yes_no_and_not_decided_have_exit_codes(whence: Whence) -> None:
     assert whence("equivalent", "p.dl:P", "p.dl:Q", "--semiring", "natural").exit_code == 1
     assert whence("equivalent", "p.dl:P", "p.dl:Q", "--semiring", "natural", "--contained").exit_code == 0
     base = ".decl S(x: number)\n.input S\n.decl T(x: number)\n.input T\n.decl A()\n.decl B()\n"
-    # The cheaper of 2s and 2t is at most s + t, which no single mapping shows.
+    # s * t is at most s * s + t * t, which no mapping shows.
     Path("q.dl").write_text(base + "A() :- S(x), T(y).\nB() :- S(x), S(x).\nB() :- T(x), T(x).\n")
-    open_ = whence("equivalent", "q.dl:A", "q.dl:B", "--semiring", "tropical", "--contained")
+    open_ = whence("equivalent", "q.dl:A", "q.dl:B", "--semiring", "natural", "--contained")
     assert (open_.exit_code, open_.stdout[:12]) == (3, "not decided:")
 
 
@@ -81,3 +81,14 @@ def test_redundant_rules_are_named_and_in_json(whence: Whence) -> None:
     found = json.loads(whence("check", "r.dl", "--redundant", "--json").stdout)["redundant"]
     assert [(each["rule"], each["line"]) for each in found] == [("P#2", 10)]
     assert whence("check", "r.dl", "--redundant", "--semiring", "series").exit_code == 2
+
+
+def test_commands_name_mappings(whence: Whence, folder: Path) -> None:
+    peers = "peer A { R(x: number, y: number). }\npeer B { T(x: number, y: number). }\n"
+    text = peers + "m1: R(x, y) -> T(x, y).\nm2: R(x, y), R(x, z) -> T(x, y)."
+    (folder / "all.peers").write_text(text)
+    checked = whence("exchange", "check", "all.peers", "--redundant")
+    assert checked.stdout.splitlines()[0] == "mapping m2 can go: others make as much"
+    assert checked.stdout.splitlines()[-1].endswith("1 redundant mapping")
+    assert whence("equivalent", "all.peers:m1", "all.peers:m2").exit_code == 0
+    assert whence("equivalent", "all.peers:m1", "all.peers:m2", "--semiring", "why").exit_code == 1

@@ -121,7 +121,7 @@ def test_a_field_from_a_file(whence: Whence) -> None:
 
 def test_plans_tell_where_tuples_go(whence: Whence) -> None:
     said = whence("explain-plan", str(EXAMPLES / "vehicles.dl"), "--sensors", "grid:20x20:5").stdout
-    assert "veh, stored in row, looks for partners in column, 12.5 m far" in said
+    assert "veh, stored in row, looks for partners in column, 7.5 m far" in said
     assert "uncov: final " in said
     assert "bytes of conditions" in said
     refused = whence("explain-plan", str(EXAMPLES / "vehicles.dl"), "--sensors", "nowhere")

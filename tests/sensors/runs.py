@@ -49,7 +49,6 @@ class Run:
     skew: float
     seed: int
     choices: Choices = field(default_factory=Choices)
-    several_passes: bool = False
 
     def network(self, **more: object) -> SensorNetwork:
         settings = {
@@ -57,7 +56,6 @@ class Run:
             "channel": self.channel,
             "skew": self.skew,
             "seed": self.seed,
-            "several_passes": self.several_passes,
         }
         return SensorNetwork(self.program, self.field, **(settings | more))
 
@@ -146,6 +144,5 @@ def drawn_run(seed: int, name: str | None = None) -> Run:
         channel,
         draw.choice((0.0, 0.3, 3.0)),
         seed,
-        Choices(scheme=scheme),
-        draw.random() < 0.3,
+        Choices(scheme=scheme, several_passes=draw.choice((None, True, False))),
     )

@@ -41,5 +41,5 @@ def test_runs_are_drawn_of_all_kinds() -> None:
     runs = [drawn_run(seed) for seed in range(60)]
     assert {run.choices.scheme for run in runs} == set(Scheme) - {Scheme.ONE_HOP, Scheme.HASHED}
     assert {run.field.shape is None for run in runs} == {True, False}
-    assert {run.several_passes for run in runs} == {True, False}
+    assert {run.choices.several_passes for run in runs} == {True, False, None}
     assert min(len(run.updates) for run in runs) >= 40

@@ -87,7 +87,7 @@ def test_tuples_with_a_place_live_there_and_keep_near() -> None:
     assert made.homes["cov"] == made.homes["uncov"] == Home("nearest", (0, 1))
     assert [plan.scheme for plan in made.plans] == [Scheme.PERPENDICULAR, Scheme.HASHED]
     reaches = made.plans[0].reaches
-    assert reaches == (6.5, 6.5)  # the radius, and how far from their nodes things may be
+    assert reaches == (5.5, 5.5)  # the radius, and how far from their nodes things may be
     squared = UNCOVERED.replace("dist(x, y, u, v) <= 5.0", "(x - u) * (x - u) + (y - v) * (y - v) <= 25")
     assert translate(load(squared), Field.grid(50, 50)).plans[0].reaches == reaches
     assert (

@@ -34,6 +34,12 @@ COMMANDS = (
         PROGRAMS,
     ),
     LazyCommand(
+        "reformulate",
+        "whence.cli.reformulate:reformulate",
+        "Say a query in terms of views, perhaps taking away what they have too much, in the cheapest way found.",
+        PROGRAMS,
+    ),
+    LazyCommand(
         "explain-plan",
         "whence.cli.explain_plan:explain_plan",
         "Show how a program's views are kept up to date.",
@@ -79,6 +85,12 @@ COMMANDS = (
         "exchange",
         "whence.cli.exchange:exchange",
         "Share data between peers that half trust each other: publish, import, decide, ask.",
+        PROGRAMS,
+    ),
+    LazyCommand(
+        "trees",
+        "whence.cli.trees:trees",
+        "Query annotated trees, XML and JSON: by clearance, with provenance, incomplete or changing.",
         PROGRAMS,
     ),
     LazyCommand(

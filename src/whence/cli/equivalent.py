@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -11,11 +10,9 @@ import typer
 from whence.cli.evaluate import reported_errors
 from whence.cli.functions import load_functions
 from whence.cli.programs import FunctionsOption
-from whence.cli.reasoning import SemiringOption, mapping_lines, mapping_to_json
+from whence.cli.reasoning import SemiringOption, mapping_lines, mapping_to_json, named_query
 from whence.cli.terminal import err, out, show
-from whence.lang import load_file
-from whence.lang.program import output_names
-from whence.reasoning import Answer, NotConjunctive, Query, Verdict, query_of
+from whence.reasoning import Answer, NotConjunctive, Query, Verdict
 from whence.reasoning import contained as is_contained
 from whence.reasoning import equivalent as is_equivalent
 from whence.semiring import SEMIRINGS, Semiring
@@ -39,11 +36,13 @@ def equivalent(
 ) -> None:
     """Say whether two queries give the same, whatever the data, in a semiring.
 
-    The exit code is 0 for yes, 1 for no, 3 for not decided, 2 if the question cannot be asked.
+    A minus before a rule takes away what it derives, which has a meaning in integer and integer-polynomial. The exit code is 0
+    for yes, 1 for no, 3 for not decided, 2 if the question cannot be asked.
     """
     with reported_errors():
         try:
-            one, other = _query(left, functions), _query(right, functions)
+            functors = load_functions(functions)
+            one, other = named_query(left, functors), named_query(right, functors)
             answer = (is_contained if contained else is_equivalent)(one, other, semiring)
         except NotConjunctive as error:
             show(err, f"error: {error}")
@@ -55,22 +54,6 @@ def equivalent(
             show(out, line)
     codes = {Verdict.YES: 0, Verdict.NO: 1, Verdict.UNDECIDED: UNDECIDED}
     raise typer.Exit(codes[answer.verdict])
-
-
-def _query(text: str, functions: Path | None) -> Query:
-    path, relation = Path(text), ""
-    if not path.is_file():
-        name, _, relation = text.rpartition(":")
-        path = Path(name)
-    if not path.is_file() or (not relation and str(path) != text):
-        raise typer.BadParameter(f"{text} is neither a program nor PROGRAM:RELATION")
-    program = load_file(path, functions=load_functions(functions))
-    if not relation:
-        outputs = output_names(program)
-        if len(outputs) != 1:
-            raise typer.BadParameter(f"{text} has {len(outputs)} outputs; name one, as in {text}:{(*outputs, 'R')[0]}")
-        relation = outputs[0]
-    return query_of(program, relation)
 
 
 def _lines(answer: Answer, queries: list[Query], semiring: Semiring[Any]) -> list[str]:

@@ -12,7 +12,7 @@ import typer
 from whence import reference, session
 from whence.backends.spark.options import Form, Mode
 from whence.cli.annotate import AnnotateOption, SemiringOption, evaluate_in
-from whence.cli.programs import ConfinedOption, FunctionsOption, ProgramArgument, load_program
+from whence.cli.programs import ConfinedOption, FunctionsOption, ProgramArgument, SimplifyOption, load_program
 from whence.cli.progress import Progress
 from whence.cli.terminal import err, show, show_diagnostic, summary_of
 from whence.io import FactError, output_path, print_size, read_relation, write_relation
@@ -24,6 +24,7 @@ from whence.lang.types import Tuple
 from whence.limits import Limits, RunawayError
 from whence.pipeline.extras import MissingExtra
 from whence.plan import restrict
+from whence.plan.simplify import simplify as without_superfluous
 from whence.semiring import NotInThisSemiring
 
 RUNAWAY = 3
@@ -59,6 +60,7 @@ def evaluate(
     functions: FunctionsOption = None,
     confined: ConfinedOption = False,
     engine: Annotated[Engine, typer.Option(help="What evaluates the program.")] = Engine.LOCAL,
+    simplify: SimplifyOption = False,
     semiring: SemiringOption = None,
     annotate: AnnotateOption = None,
     backend: Annotated[
@@ -106,6 +108,8 @@ def evaluate(
     limits = Limits(max_rounds=max_rounds, max_tuples=max_tuples, timeout=timeout)
     folder = None if output == Path("-") else output
     _refuse_combinations(engine, backend, master=master, mode=mode, form=form)
+    if simplify and (engine == Engine.REFERENCE or backend == Backend.SPARK) and semiring is None:
+        raise typer.BadParameter("it is for --backend local and --engine local", param_hint="--simplify")
     with reported_errors(), shown_warnings(quiet=quiet):
         loaded = load_program(program, functions, confined=confined)
         if confined:
@@ -134,6 +138,8 @@ def evaluate(
             progress.text = f"evaluating with the {engine} engine"
             wanted, tell = wanted_of(loaded), _telling(progress)
             if semiring is not None:
+                if simplify:
+                    loaded, _ = without_superfluous(loaded, semiring)
                 naive = engine == Engine.REFERENCE
                 loaded, views = evaluate_in(
                     semiring, loaded, given, annotate, naive=naive, limits=limits, on_round=tell
@@ -141,7 +147,7 @@ def evaluate(
             elif engine == Engine.REFERENCE:
                 views = reference.evaluate(restrict(loaded, wanted), given, limits=limits, on_round=tell)
             else:
-                views = session.evaluate(loaded, given, wanted=wanted, limits=limits, on_round=tell)
+                views = session.evaluate(loaded, given, wanted=wanted, limits=limits, on_round=tell, simplify=simplify)
         _write(loaded, views, folder, quiet=quiet)
 
 

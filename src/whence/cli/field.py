@@ -48,7 +48,7 @@ class FieldOptions:
     retransmit: bool = False
     collide: bool = False
     stages: int | None = None
-    several_passes: bool = False
+    several_passes: bool | None = None
 
 
 @contextmanager
@@ -69,7 +69,7 @@ def reported_fields() -> Iterator[None]:
 def explain_sensors(program: Program, spec: str) -> list[str]:
     """What the nodes of a field would run, for hops of 10 ms and clocks that agree."""
     made = translate(program, read_field(spec, program))
-    return describe_sensors(made, find_timing(made, HOP.latency, 0.0, several_passes=False))
+    return describe_sensors(made, find_timing(made, HOP.latency, 0.0))
 
 
 def run_field(
@@ -126,7 +126,6 @@ def _simulate(
         reliable=options.retransmit,
         collide=options.collide,
         stage_limit=options.stages,
-        several_passes=options.several_passes,
     )
     updates = [update for epoch in epochs for update in epoch.updates]
     for update in updates:
@@ -169,7 +168,13 @@ def _choices(options: FieldOptions, nodes: Sequence[object]) -> Choices:
         if options.server is None
         else next((node for node in nodes if str(node) == options.server), options.server)
     )
-    return Choices(scheme=options.scheme, homes=homes, links=options.links, server=server)  # type: ignore[arg-type]
+    return Choices(
+        scheme=options.scheme,
+        homes=homes,
+        links=options.links,
+        server=server,  # type: ignore[arg-type]
+        several_passes=options.several_passes,
+    )
 
 
 def _trace(network: SensorNetwork, file: TextIO) -> None:

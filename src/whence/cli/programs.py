@@ -49,6 +49,10 @@ ConfinedOption = Annotated[
         help="Refuse a program that names files outside of the folders it is given, for programs you do not trust.",
     ),
 ]
+SimplifyOption = Annotated[
+    bool,
+    typer.Option("--simplify", help="Leave out rules and joins that make no difference: what others derive already."),
+]
 
 
 def load_program(path: Path, functions: Path | None, *, confined: bool = False) -> Program:

@@ -1,7 +1,7 @@
 """A view whose rules have changed, from what is there: its own rows, and those of other views.
 
 Rows keep how many derivations they have, so a view is a sum of its rules, and what a revision changes is a difference of such
-sums (`reasoning.reformulate`). It can be said in several ways: by all derivations of the rules that went and came, or by rows of
+sums (`reasoning.rewriting`). It can be said in several ways: by all derivations of the rules that went and came, or by rows of
 views that hold them already, each counting as often as it is derived. What is estimated to be cheapest is done.
 """
 
@@ -19,7 +19,7 @@ from whence.plan.steps import DeltaPlan
 from whence.reasoning.costs import Estimates, cost_of, join_order
 from whence.reasoning.forms import Sum, added, negated
 from whence.reasoning.queries import Conjunctive, NotConjunctive, Simple, Unfolding
-from whence.reasoning.reformulate import View, normal_form, reformulate
+from whence.reasoning.rewriting import View, normal_form, reformulate
 from whence.reasoning.show import rules_of
 
 COUNTED = "!counted"  # behind the name of a view whose rows count as often as they are derived

@@ -83,12 +83,42 @@ def merged(each: Sum) -> dict[Conjunctive, int]:
                 changes = [{form: -step}, {opposite: -step}, {whole: step}]
             elif total.get(whole, 0) * step < 0:  # A less A where c is A where not c
                 changes = [{form: -step}, {whole: step}] + ([] if opposite is None else [{opposite: -step}])
+            elif (narrower := _narrower(form, at, step, total)) is not None:
+                changes = [{form: -step}, {narrower[0]: step}, {narrower[1]: step}]
             else:
                 continue
             total = added(total, *changes)
             pending += [each for change in changes for each in change]
             break
     return total
+
+
+def _narrower(form: Conjunctive, at: int, step: int, total: Sum) -> tuple[Conjunctive, Conjunctive] | None:
+    """A form of the sum with the opposite sign that asks for more, by another constant, and what is left if it is taken away."""
+    op, left, right = form.comparisons[at]
+    if op == "!=" or isinstance(left, Const) == isinstance(right, Const):
+        return None
+    others = form.comparisons[:at] + form.comparisons[at + 1 :]
+    for other in {each for one in total for each in one.comparisons if each[0] != "!="}:
+        bound = next((each for each in other[1:] if isinstance(each, Const)), None)
+        if bound is None or isinstance(other[1], Const) != isinstance(left, Const):
+            continue
+        asked = (other[0], bound, right) if isinstance(left, Const) else (other[0], left, bound)
+        tighter = form_of(replace(form, comparisons=(*others, asked)))
+        if total.get(tighter, 0) * step >= 0 or not _implies(asked, form.comparisons[at]):
+            continue
+        opposite = (_OPPOSITE[asked[0]], asked[2], asked[1])
+        return tighter, form_of(replace(form, comparisons=(*form.comparisons, opposite)))
+    return None
+
+
+def _implies(one: Compared, other: Compared) -> bool:
+    """Whether a bound on a variable is at least as tight as another one from the same side."""
+    (op, *sides), (wide, *bounds) = one, other
+    inner, outer = (next(each.value for each in pair if isinstance(each, Const)) for pair in (sides, bounds))
+    if inner == outer:
+        return op == "<" or wide == "<="
+    return (outer < inner) if isinstance(sides[0], Const) else (inner < outer)  # type: ignore[operator]
 
 
 def _split(form: Conjunctive, at: int) -> tuple[Conjunctive, Conjunctive | None]:
@@ -126,7 +156,7 @@ def form_of(part: Conjunctive) -> Conjunctive:
     for _, order in sorted(groups, key=itemgetter(0)):
         for each in order:
             numbers[each] = len(numbers)
-    names = list(islice(_names(), len(numbers)))
+    names = list(islice(form_names(), len(numbers)))
     renamed = substituted(part, {each: Var(names[number], each.kind) for each, number in numbers.items()})
     places = {Var(names[number], each.kind): number for each, number in numbers.items()}
 
@@ -146,7 +176,7 @@ def form_of(part: Conjunctive) -> Conjunctive:
     )
 
 
-def _names() -> Iterator[str]:
+def form_names() -> Iterator[str]:
     """x, y, z, then u, v, w, then the others, then with numbers."""
     letters = [*"xyzuvw", *(each for each in ascii_lowercase if each not in "xyzuvw")]
     return (f"{letter}{number or ''}" for number in count() for letter in letters)

@@ -18,13 +18,18 @@ class Superfluous:
     mappings: tuple[Mapped, ...]
 
 
-def redundant_rules(program: Program, semiring: str) -> list[Superfluous]:
+def redundant_rules(program: Program, semiring: str, *, as_written: bool = False) -> list[Superfluous]:
     """Rules that can be dropped, all of them together. Raises NotInThisSemiring.
 
-    Rules are compared as operators: recursive relations count as given, so what is equivalent derives the same in any case,
-    though not the other way round. Rules that cannot be compared are left alone, and nothing rests on them.
+    Rules are compared as operators: recursive relations count as given, or all of them if rules are to be taken `as_written`, so
+    what is equivalent derives the same in any case, though not the other way round. Rules that cannot be compared are left
+    alone, and nothing rests on them.
     """
-    recursive = frozenset(name for stratum in program.strata if stratum.recursive for name in stratum.relations)
+    given = (
+        frozenset(program.relations)
+        if as_written
+        else frozenset(name for stratum in program.strata if stratum.recursive for name in stratum.relations)
+    )
     superfluous: list[Superfluous] = []
     for relation in derived_relations(program):
         of = program.relations[relation]
@@ -33,7 +38,7 @@ def redundant_rules(program: Program, semiring: str) -> list[Superfluous]:
         kept: dict[str, tuple[Conjunctive, ...]] = {}
         for rule in program.rules_for(relation):
             try:
-                kept[rule.name] = Unfolding(program, recursive).parts_of_rule(rule)
+                kept[rule.name] = Unfolding(program, given).parts_of_rule(rule)
             except NotConjunctive:
                 continue
         for rule in reversed([each for each in program.rules_for(relation) if each.name in kept]):

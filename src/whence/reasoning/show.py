@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
-from whence.lang.program import Const
-from whence.reasoning.forms import Sum
-from whence.reasoning.queries import Conjunctive, Simple
+from whence.lang.program import Const, Var
+from whence.reasoning.forms import Sum, form_names
+from whence.reasoning.queries import Conjunctive, Simple, substituted
 from whence.semiring.tokens import show_token
 
 
@@ -18,13 +19,28 @@ def rules_of(each: Sum, relation: str) -> Iterator[str]:
 
 
 def rule_of(part: Conjunctive, relation: str) -> str:
-    body = [_atom(name, args) for name, args in part.atoms]
+    part = _readable(part)
+    body = [atom_of(name, args) for name, args in part.atoms]
     body += [f"{_term(left)} {op} {_term(right)}" for op, left, right in part.comparisons]
-    head = _atom(relation, part.head)
+    head = atom_of(relation, part.head)
     return f"{head} :- {', '.join(body)}." if body else f"{head}."
 
 
-def _atom(name: str, args: tuple[Simple, ...]) -> str:
+def _readable(part: Conjunctive) -> Conjunctive:
+    """The part with atoms in an order in which each goes on where the one before it ended, and names in that order."""
+    left, atoms = list(part.atoms), list[tuple[str, tuple[Simple, ...]]]()
+    last: tuple[Simple, ...] = part.head[:1]
+    while left:
+        shared = [len(set(last).intersection(args)) * 2 + (args[:1] == last[-1:]) for _, args in left]
+        atoms.append(left.pop(shared.index(max(shared))))
+        last = atoms[-1][1]
+    ordered = replace(part, atoms=tuple(atoms))
+    return substituted(
+        ordered, {each: Var(name, each.kind) for each, name in zip(ordered.variables, form_names(), strict=False)}
+    )
+
+
+def atom_of(name: str, args: tuple[Simple, ...]) -> str:
     return f"{name}({', '.join(map(_term, args))})"
 
 

@@ -10,7 +10,7 @@ from whence.lang.tree import walk
 from whence.lang.types import FLOAT, NUMBER, UNSIGNED
 from whence.sensors.messages import STAMP_BYTES, value_bytes
 from whence.sensors.rules import Body
-from whence.sensors.timing import Timing, walks_of
+from whence.sensors.timing import Timing
 from whence.sensors.translate import Home, RulePlan, SensorProgram, Site, delivery_of
 
 MOTE_RAM, MOTE_FLASH = 4096, 131072  # the least that a mote has
@@ -69,9 +69,9 @@ def _rule(program: SensorProgram, plan: RulePlan, locations: dict[str, int | Non
             near = "" if reach == inf else f", {reach:g} m far"
             yield f"    {name}, stored in {storage}, looks for partners in {join}{near}"
     if plan.site is None:
-        walks = walks_of(plan, several_passes=False)
-        check = ", then back along it past what is negated" if plan.body.negated else ""
-        yield f"    {'one walk' if walks else 'no walk'}{check}"
+        walks = plan.walks - bool(plan.body.negated)
+        check = ", then once more past what is negated" if plan.body.negated else ""
+        yield f"    {'one walk' if walks == 1 else f'up to {walks} walks, one atom on each'}{check}"
     yield f"    -> {plan.rule.head.relation}, told to its home"
 
 

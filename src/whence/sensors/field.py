@@ -27,7 +27,7 @@ class FieldError(ValueError):
 class Field:
     """Nodes with their places, in metres, and their neighbours. `shape` are the rows and columns of a grid.
 
-    `sensing` is how far from its nearest node something may be and still be sensed.
+    `sensing` is how far from its nearest node, across and along, something may be and still be sensed.
 
     >>> field = Field.grid(3, 4)
     >>> field.shape, field.neighbours["n0"], field.route("n0", "n6")
@@ -47,7 +47,7 @@ class Field:
         """Each node hears those beside, above and below it. n0 is at (0, 0), and the first row comes first."""
         links = [(link.a, link.b) for link in grid_network(rows, columns, seed=0).links]
         places = {f"n{at}": (at % columns * spacing, at // columns * spacing) for at in range(rows * columns)}
-        return _named(cls._of(places, links, spacing * 0.75, (rows, columns)), named)
+        return _named(cls._of(places, links, spacing / 2, (rows, columns)), named)
 
     @classmethod
     def random(

@@ -55,7 +55,7 @@ class SensorNetwork:
 
     `channel` is a hop. `skew` bounds how far a clock is off. `reliable` repeats what was
     lost, which takes time: bounds are then so much longer. `stage_limit` ends recursions that count up (by default, at
-    the number of nodes). `several_passes` joins one atom at a time instead of all on one walk. `silent_expiry` forgets
+    the number of nodes). `silent_expiry` forgets
     what left its window without taking back what was derived from it.
 
     >>> from whence import Update, load
@@ -80,7 +80,6 @@ class SensorNetwork:
         reliable: bool = False,
         collide: bool = False,
         stage_limit: int | None = None,
-        several_passes: bool = False,
         silent_expiry: bool = False,
         radio: Radio | None = None,
         hop_bound: float | None = None,
@@ -95,9 +94,8 @@ class SensorNetwork:
         if hop_bound is None:
             hop_bound = hop * _REPETITIONS if reliable and channel.loss else hop
         self.skew = skew
-        self.several_passes = several_passes
         self.silent_expiry = silent_expiry
-        self.timing: Timing = find_timing(self.sensor_program, hop_bound, 2 * skew, several_passes=several_passes)
+        self.timing: Timing = find_timing(self.sensor_program, hop_bound, 2 * skew)
         self.stage_limit = len(field.places) if stage_limit is None else stage_limit
         self.radio = radio or Radio()
         links = {(a, b): channel for a, heard in field.neighbours.items() for b in heard}
@@ -191,7 +189,7 @@ class SensorNetwork:
         if home.how == "nearest":
             x, y = (update.tuple[at] for at in home.columns)
             place = self.field.places[node]
-            apart = ((place[0] - x) ** 2 + (place[1] - y) ** 2) ** 0.5  # type: ignore[operator]
+            apart = max(abs(place[0] - x), abs(place[1] - y))  # type: ignore[operator]
             if apart > self.field.sensing:
                 raise NotForSensors(
                     f"{_shown(update)} is {apart:g} m from the nearest node, {node}, which senses {self.field.sensing:g} m far",

@@ -169,8 +169,9 @@ class SensorNode:
                 if target != self.node:
                     self.route(target, Told(fact))
         kinds = self.program.storage[fact.relation]
+        spot = self.program.spot(fact.relation, fact.row)
         for kind, reach in kinds.items():
-            spread = self.program.regions.storage(self.node, kind, reach)
+            spread = self.program.regions.storage(self.node, kind, reach, spot)
             if spread.flood:
                 self.port.broadcast(self.neighbours, Flooded(fact))
             elif spread.neighbours:
@@ -317,7 +318,7 @@ class SensorNode:
                     sweeps.setdefault(key, []).extend(self._begin(number, plan, at, fact))
         for (kind, reach), partials in sweeps.items():
             if partials:
-                lead, way = self.program.regions.join(self.node, kind, reach)
+                lead, way = self.program.regions.join(self.node, kind, reach, self.program.spot(relation, fact.row))
                 self._walk_on(Sweep(fact, lead, way, 0, 1, tuple(partials)))
 
     def _begin(self, number: int, plan: RulePlan, at: int, fact: Fact) -> Iterator[Partial]:
@@ -386,20 +387,17 @@ class SensorNode:
 
     def _is_open(self, partial: Partial, walk: int) -> bool:
         """Whether a partial result has a walk ahead of it on which it is joined."""
-        if not self.network.several_passes or len(self._order(partial, walk)) < walk:
+        plan = self.program.plans[partial.plan]
+        order = plan.body.orders[partial.occurrence]
+        if not plan.several_passes or len(order) < walk:
             return False
-        return all(partial.members[at] is not None for at in self._order(partial, walk - 1))
-
-    def _order(self, partial: Partial, walk: int) -> list[int]:
-        """The atoms that are joined up to a walk, if there are several."""
-        others = [at for at in range(len(partial.members)) if at != partial.occurrence]
-        return others[:walk]
+        return all(partial.members[at] is not None for at in order[: walk - 1])
 
     def _extended(self, sweep: Sweep, partial: Partial) -> list[Partial]:
         """A partial result, and all that it makes together with what is stored here."""
         plan = self.program.plans[partial.plan]
-        allowed = range(len(partial.members))
-        chosen = self._order(partial, sweep.walk)[-1:] if self.network.several_passes else allowed
+        order = plan.body.orders[partial.occurrence]
+        chosen = order[sweep.walk - 1 : sweep.walk] if plan.several_passes else order
         frontier = [partial]
         for at in chosen:
             atom = plan.body.atoms[at]

@@ -15,6 +15,7 @@ from math import inf, isqrt
 
 from whence.lang.types import Value
 from whence.sensors.field import Field
+from whence.topology import Place
 
 Way = tuple[Value, ...]
 
@@ -42,12 +43,12 @@ class Paths:
     column_bands: Bands
     crossing: dict[tuple[int, int], Value]  # of a row and a column
 
-    def storage(self, node: Value, reach: float = inf) -> tuple[Way, tuple[Way, Way]]:
+    def storage(self, node: Value, reach: float = inf, spot: Place | None = None) -> tuple[Way, tuple[Way, Way]]:
         """Where a tuple of a node is stored: on the way to its row, and from there to both sides.
 
-        With a reach, only as far as the columns of those that are at most so far away.
+        With a reach, only as far as the columns of nodes that are at most so far away, from the node or a spot beside it.
         """
-        x, _ = self.field.places[node]
+        x, _ = spot or self.field.places[node]
         row = self.row_bands.of[node]
         wanted = self.column_bands.within(x - reach, x + reach)
         first, last = _span(self.rows[row], [self.crossing[row, column] for column in wanted])
@@ -56,9 +57,9 @@ class Paths:
         at = segment.index(fork)
         return tuple(self.field.route(node, fork)), (segment[at + 1 :], tuple(reversed(segment[:at])))
 
-    def join(self, node: Value, reach: float = inf) -> tuple[Way, Way]:
+    def join(self, node: Value, reach: float = inf, spot: Place | None = None) -> tuple[Way, Way]:
         """How a tuple looks for partners: the way to the nearer end of its column, and the way along it."""
-        _, y = self.field.places[node]
+        _, y = spot or self.field.places[node]
         column = self.column_bands.of[node]
         wanted = self.row_bands.within(y - reach, y + reach)
         way = self.columns[column]

@@ -11,6 +11,7 @@ from math import inf
 from whence.lang.types import Value
 from whence.sensors.field import Field
 from whence.sensors.paths import Paths, Way, find_paths
+from whence.topology import Place
 
 
 class Region(StrEnum):
@@ -40,16 +41,18 @@ class Regions:
 
     def __init__(self, field: Field) -> None:
         self.field = field
-        self._storage: dict[tuple[Value, Region, float], Spread] = {}
-        self._join: dict[tuple[Value, Region, float], tuple[Way, Way]] = {}
+        self._storage: dict[tuple[Value, Region, float, Place | None], Spread] = {}
+        self._join: dict[tuple[Value, Region, float, Place | None], tuple[Way, Way]] = {}
         self._costs: dict[tuple[str, Region, float], float] = {}
 
     @cached_property
     def paths(self) -> Paths:
         return find_paths(self.field)
 
-    def storage(self, node: Value, kind: Region, reach: float = inf) -> Spread:
-        key = (node, kind, reach)
+    def storage(self, node: Value, kind: Region, reach: float = inf, spot: Place | None = None) -> Spread:
+        """How a tuple of a node is stored; given a reach, around the spot where it says that it is."""
+        around = None if reach == inf else spot
+        key = (node, kind, reach, around)
         if key not in self._storage:
             match kind:
                 case Region.SELF:
@@ -59,7 +62,7 @@ class Regions:
                 case Region.NEIGHBOURS:
                     found = Spread(neighbours=True)
                 case Region.ROW:
-                    lead, sides = self.paths.storage(node, reach)
+                    lead, sides = self.paths.storage(node, reach, around)
                     found = Spread(lead, sides)
                 case _:
                     lead, way = self.paths.join(node)
@@ -67,9 +70,10 @@ class Regions:
             self._storage[key] = found
         return self._storage[key]
 
-    def join(self, node: Value, kind: Region, reach: float = inf) -> tuple[Way, Way]:
+    def join(self, node: Value, kind: Region, reach: float = inf, spot: Place | None = None) -> tuple[Way, Way]:
         """The way to where a tuple begins to look for partners, and the way on which it does."""
-        key = (node, kind, reach)
+        around = None if reach == inf else spot
+        key = (node, kind, reach, around)
         if key not in self._join:
             match kind:
                 case Region.SELF:
@@ -80,7 +84,7 @@ class Regions:
                     star = [each for other in self.field.neighbours[node] for each in (other, node)]
                     found = ((), (node, *star[:-1]))
                 case Region.COLUMN:
-                    found = self.paths.join(node, reach)
+                    found = self.paths.join(node, reach, around)
                 case _:
                     lead, (after, before) = self.paths.storage(node)
                     fork = lead[-1] if lead else node
@@ -134,10 +138,11 @@ class Regions:
         """How many hops after each other storing takes at most."""
         if kind is Region.ALL:
             return self.field.longest
-        return max(self.storage(node, kind, reach).hops for node in self.field.places)
+        farthest = reach + self.field.sensing  # from the node itself
+        return max(self.storage(node, kind, farthest).hops for node in self.field.places)
 
     def join_hops(self, kind: Region, reach: float, walks: int) -> int:
-        ways = [self.join(node, kind, reach) for node in self.field.places]
+        ways = [self.join(node, kind, reach + self.field.sensing) for node in self.field.places]
         return max(len(lead) + walks * (len(way) - 1) for lead, way in ways)
 
     # -- the contract

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from whence.lang.order import is_ready
+from whence.lang.order import is_ready, names_met
 from whence.lang.program import (
     Anything,
     Apply,
@@ -52,6 +52,39 @@ class Body:
     def reads(self) -> tuple[Atom, ...]:
         """Everything it reads: an *occurrence* is a place in this list."""
         return (*self.atoms, *self.negated)
+
+    @cached_property
+    def orders(self) -> tuple[tuple[int, ...], ...]:
+        """For each occurrence, in which order atoms are best joined one by one: those first that a condition ties to the rest."""
+        return tuple(self._order(at) for at in range(len(self.reads)))
+
+    def _order(self, occurrence: int) -> tuple[int, ...]:
+        known = set(names_met(self.reads[occurrence]))
+        waiting = [at for at in range(len(self.atoms)) if at != occurrence]
+        order = []
+        while waiting:
+            best = next((at for at in waiting if self._is_tied(at, known)), waiting[0])
+            waiting.remove(best)
+            order.append(best)
+            known |= set(names_met(self.atoms[best]))
+        return tuple(order)
+
+    def _is_tied(self, at: int, known: set[str]) -> bool:
+        """Whether a condition can be asked of an atom that could not without it."""
+        own = set(names_met(self.atoms[at]))
+        tests = (set(names_met(test)) for test in self.tests)
+        return bool(own & known) or any(each & own and each & known and each <= own | known for each in tests)
+
+    @property
+    def is_all_tied(self) -> bool:
+        """Whether any two atoms have a condition in common, so that partners can come in any order without piling up."""
+        names = [set(names_met(atom)) for atom in self.reads]
+        return all(
+            self._is_tied(at, names[other])
+            for other in range(len(self.reads))
+            for at in range(len(self.atoms))
+            if at != other
+        )
 
 
 def body_of(rule: Rule) -> Body:

@@ -60,7 +60,7 @@ class Timing:
         return self.decided(relation, int(row[column]), turn, turns, root) + self.staged[relation][1]  # type: ignore[call-overload]
 
 
-def find_timing(program: SensorProgram, hop: float, skew: float, *, several_passes: bool) -> Timing:
+def find_timing(program: SensorProgram, hop: float, skew: float) -> Timing:
     storing = max(
         (
             program.regions.storage_hops(kind, reach)
@@ -71,19 +71,12 @@ def find_timing(program: SensorProgram, hop: float, skew: float, *, several_pass
     )
     joining = 0
     for plan in program.region_plans:
-        walks = walks_of(plan, several_passes=several_passes)
         for (_, join), reach in zip(plan.regions, plan.reaches, strict=True):
-            joining = max(joining, program.regions.join_hops(join, reach, walks))
+            joining = max(joining, program.regions.join_hops(join, reach, plan.walks))
     homing = program.field.longest * hop
     bounds = Timing(hop, skew, storing * hop, joining * hop, homing, {}, {})
     latencies, staged = _latencies(program, bounds)
     return Timing(hop, skew, bounds.storing, bounds.joining, homing, latencies, staged)
-
-
-def walks_of(plan: RulePlan, *, several_passes: bool) -> int:
-    """How often an update goes along its join region, at most; one of what is negated has an atom more to join with."""
-    others = len(plan.body.atoms) - (not plan.body.negated)
-    return (max(1, others) if several_passes else 1) + bool(plan.body.negated)
 
 
 def layer_of(program: SensorProgram, plan: RulePlan, timing: Timing) -> float:

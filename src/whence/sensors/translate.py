@@ -75,6 +75,13 @@ class RulePlan:
     site: Site | None = None
     regions: tuple[tuple[Region, Region], ...] = ()
     reaches: tuple[float, ...] = ()
+    several_passes: bool = False  # one atom is joined a walk, instead of all on one
+
+    @property
+    def walks(self) -> int:
+        """How often an update goes along its join region, at most; one of what is negated has an atom more to join with."""
+        others = len(self.body.atoms) - (not self.body.negated)
+        return (max(1, others) if self.several_passes else 1) + bool(self.body.negated)
 
     @property
     def rule(self) -> Rule:
@@ -107,9 +114,14 @@ class SensorProgram:
     ]  # of a staged relation: its column, its turn in a stage, and how many turns there are
     traffic: float = 0.0  # the estimate it was chosen by: messages for one tuple of each base relation
     deliveries: Mapping[str, frozenset[Delivery]] = with_default(default_factory=dict)
-    storage: Mapping[str, Mapping[Region, float]] = with_default(
-        default_factory=dict
-    )  # by relation: where, and how far
+    # By relation: in which regions it is stored, and how far.
+    storage: Mapping[str, Mapping[Region, float]] = with_default(default_factory=dict)
+    coordinates: Mapping[str, tuple[int, int]] = with_default(default_factory=dict)
+
+    def spot(self, relation: str, row: Tuple) -> tuple[float, float] | None:
+        """Where a tuple says that it is."""
+        columns = self.coordinates.get(relation)
+        return None if columns is None else (row[columns[0]], row[columns[1]])  # type: ignore[return-value]
 
     def home(self, relation: str, row: Tuple) -> Value:
         home = self.homes[relation]
@@ -142,6 +154,7 @@ class Choices:
     regions: Mapping[str, tuple[Region, Region]] = with_default(default_factory=dict)
     rates: Mapping[str, float] = with_default(default_factory=dict)
     clipping: bool = True
+    several_passes: bool | None = None  # where conditions leave it open what goes together, unless told
     links: str = LINK
     server: Value = None
 
@@ -356,19 +369,20 @@ class _Translation:
     def _in_regions(self, body: Body, scheme: Scheme) -> tuple[float, RulePlan]:
         clip = scheme is Scheme.PERPENDICULAR and self.choices.clipping
         near = clip and all(self._is_near_home(atom.relation) for atom in body.reads)
-        slack = 2 * self.field.sensing
+        slack = self.field.sensing
         reaches = tuple(
             reach + slack if near and reach < inf else inf for reach in find_reaches(body, self.coordinates)
         )
         default = REGIONS[scheme]
         regions = tuple(self.choices.regions.get(atom.relation, default) for atom in body.reads)
+        several = self.choices.several_passes
+        plan = RulePlan(body, scheme, None, regions, reaches, not body.is_all_tied if several is None else several)
         cost = self.far
         for atom, (storage, join), reach in zip(body.reads, regions, reaches, strict=True):
-            walks = 2 if body.negated else 1
             cost += self._rate(atom) * (
-                self.regions.storage_cost(storage, reach) + self.regions.join_cost(join, reach, walks)
+                self.regions.storage_cost(storage, reach) + self.regions.join_cost(join, reach, plan.walks)
             )
-        return cost, RulePlan(body, scheme, None, regions, reaches)
+        return cost, plan
 
     def _is_near_home(self, name: str) -> bool:
         """Whether tuples are at the node nearest to where they say they are."""
@@ -423,6 +437,7 @@ class _Translation:
             traffic,
             {name: frozenset(found) for name, found in deliveries.items()},
             storage,
+            self.coordinates,
         )
 
     def _check_contract(self, plan: RulePlan) -> None:
