@@ -156,7 +156,7 @@ class SensorNetwork:
         self.run()
 
     def feed(self, updates: Iterable[Update], *, at: Value = None) -> None:
-        """Updates that will be sensed: where they say they are, or `at` a node."""
+        """Updates that will be sensed: where they say they are, or `at` a node, which takes longer than the times say."""
         for update in updates:
             self.check(update)
             node = self.source(update) if at is None else at
