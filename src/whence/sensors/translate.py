@@ -23,10 +23,10 @@ from whence.lang.program import Atom, Const, Program, Rule, Term, Var
 from whence.lang.types import Tuple, Value
 from whence.plan.extract_aggregates import AggregateSpec, extract_aggregates
 from whence.sensors.classes import check_program, find_growing
-from whence.sensors.field import Field
 from whence.sensors.regions import Region, Regions
 from whence.sensors.rules import Body, NotForSensors, body_of, columns_of, place_in, variables_of
 from whence.sensors.spatial import find_coordinates, find_reaches
+from whence.topology.field import Field
 
 LINK = "link"
 _COMBINATIONS = 5000
