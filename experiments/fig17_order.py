@@ -33,9 +33,10 @@ EXPERIMENT = Experiment(
     title="The order of variables",
     question=(
         "Reachability with absorption on a dense transit-stub network of 100 nodes. A share of its links comes up in random "
-        "order, in ten epochs; provenance is shipped lazily. Variables go depth first along links, or by arrival."
+        "order, in ten epochs; provenance is shipped lazily. Variables go depth first along links, worked out anew or kept by "
+        "labels, or by arrival, in one order for all nodes; or each node has its own, with what it heard of last first."
     ),
-    schemes=("depth-first", "arrival"),
+    schemes=("own", "depth-first", "labels", "arrival"),
     across="share of links",
     points=(0.5, 0.75, 1.0),
     metrics={
@@ -49,13 +50,23 @@ EXPERIMENT = Experiment(
         Claim(
             "depth first: up to 50 % less provenance and traffic, about the same time",
             lambda results: (
-                f"{results.ratio('depth-first', 'arrival', 'provenance')} the provenance, "
+                f"{results.ratio('depth-first', 'arrival', 'provenance')} the provenance shipped, "
                 f"{results.ratio('depth-first', 'arrival', 'traffic')} the traffic, "
-                f"{results.ratio('depth-first', 'arrival', 'time to converge')} the time"
+                f"{results.ratio('depth-first', 'arrival', 'state')} the state, "
+                f"{results.ratio('depth-first', 'arrival', 'time to converge')} the time; by labels "
+                f"{results.ratio('labels', 'arrival', 'provenance')}, {results.ratio('labels', 'arrival', 'traffic')}, "
+                f"{results.ratio('labels', 'arrival', 'state')}"
+            ),
+        ),
+        Claim(
+            "ours: an order of each node's own is better than both",
+            lambda results: (
+                f"against arrival {results.ratio('own', 'arrival', 'provenance')} the provenance shipped, "
+                f"{results.ratio('own', 'arrival', 'traffic')} the traffic, {results.ratio('own', 'arrival', 'state')} the state"
             ),
         ),
     ],
-    cut_off=100,
+    cut_off=300,
 )
 
 if __name__ == "__main__":

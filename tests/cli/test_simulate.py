@@ -130,3 +130,60 @@ def test_every_strategy_can_be_chosen() -> None:
 
 def test_ways_of_shipping_that_a_strategy_does_not_have(whence: Whence) -> None:
     assert "does not ship lazy" in refused(whence, "--ship", "lazy")
+
+
+def test_the_standard_output_is_for_one_of_them(whence: Whence) -> None:
+    result = whence("simulate", "p.dl", "--updates", "u.jsonl", "--json", "--trace", "-")
+    assert result.exit_code == 2
+    assert "--json has the standard output" in result.stderr
+
+
+def test_functors_without_a_value_are_told_of_once(whence: Whence) -> None:
+    Path("p.dl").write_text(
+        ".decl link(@a:symbol, b:symbol) .input link .output q q(@x, 6 / (strlen(y) - 1)) :- link(@x, y)."
+    )
+    result = whence("simulate", "p.dl", "--updates", "u.jsonl", "--json")
+    assert result.exit_code == 0
+    assert result.stderr.count("p.dl:1: rule q#1: division by zero; nothing is derived there") == 1
+    assert whence("simulate", "p.dl", "--updates", "u.jsonl", "--quiet").stderr == ""
+
+
+def test_confined_programs_write_below_their_folder(whence: Whence) -> None:
+    Path("p.dl").write_text(PROGRAM.replace(".output reach", '.output reach(filename="../reach.csv")'))
+    assert "../reach.csv is not below out" in refused(whence, "-D", "out", "--confined")
+
+
+PATHS = """.decl link(@a:symbol, b:symbol) .input link .output hops
+.decl path(@a:symbol, b:symbol, hops:number)
+path(@x, y, 1) :- link(@x, y). path(@x, y, n + 1) :- link(@x, z), path(@z, y, n).
+hops(@x, y, m) :- path(@x, y, _), m = min n : { path(@x, y, n) }.
+"""
+
+
+@pytest.mark.parametrize("strategy", ["relative", "absorption"])
+def test_aggregates_select_what_goes_on(whence: Whence, strategy: str) -> None:
+    Path("p.dl").write_text(PATHS)
+    simulated(whence, "--strategy", strategy, "--select", "path by a, b: min hops", "--timeout", "20")
+    graph = nx.DiGraph([link for link in LINKS if link != LINKS[2]])
+    cycles = {a: nx.shortest_path_length(graph, b, a) + 1 for a, b in graph.edges if nx.has_path(graph, b, a)}
+    lengths = {(a, b, n) for a, found in nx.all_pairs_shortest_path_length(graph) for b, n in found.items() if n}
+    expected = sorted(lengths | {(a, a, min(n for b, n in cycles.items() if a == b)) for a in cycles})
+    assert Path("out/hops.csv").read_text().splitlines() == ["\t".join(map(str, row)) for row in expected]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--strategy", "support", "--select", "path by a, b: min hops"), "selects nothing"),
+        (("--strategy", "absorption", "--select", "path"), "is not like path by src, dst: min hops"),
+        (("--strategy", "absorption", "--select", "path by a: least hops"), "least is not an aggregate"),
+        (("--strategy", "absorption", "--select", "path by a: min hop"), "path has no attribute hop"),
+        (("--strategy", "absorption", "--select", "way by a: min hops"), "there is no relation way"),
+        (("--strategy", "absorption", "--select", "path by b: min hops"), "by a too, which is where they live"),
+    ],
+)
+def test_selections_that_cannot_be(whence: Whence, options: tuple[str, ...], said: str) -> None:
+    Path("p.dl").write_text(PATHS)
+    result = whence("simulate", "p.dl", "--updates", "u.jsonl", *options)
+    assert result.exit_code in (1, 2)
+    assert said in " ".join(result.stderr.replace("│", " ").split())

@@ -17,6 +17,7 @@ from whence.reference import evaluate
 from whence.semiring import PosBool
 from whence.semiring.bdd import FormulaDiagrams
 from whence.semiring.depth_first import DepthFirstOrder
+from whence.semiring.labelled_order import LabelledOrder
 
 EXAMPLES = int(os.environ.get("WHENCE_EXAMPLES", "40"))
 REACHABLE = """
@@ -175,6 +176,46 @@ def test_5_the_order_is_kept_as_edges_come(arrival: list[str]) -> None:
     assert order.edges() == DEPTH_FIRST
     order.delete("e2")
     assert order.edges() == [edge for edge in DEPTH_FIRST if edge != "e2"]
+
+
+@pytest.mark.parametrize(
+    ("arrival", "expected"),
+    [
+        (BREADTH_FIRST, DEPTH_FIRST),
+        (DEPTH_FIRST, DEPTH_FIRST),
+        ("e3 e7 e5 e2 e1 e6 e4 e0".split(), "e2 e3 e1 e6 e7 e5 e4 e0".split()),
+    ],
+)
+def test_5_labels_keep_the_order(arrival: list[str], expected: list[str]) -> None:
+    order: LabelledOrder[str] = LabelledOrder()
+    for edge in arrival:
+        order.insert(edge, *EDGES[edge])
+    assert order.edges() == expected
+
+
+def test_5_what_hung_on_an_edge_goes_where_others_lead_to_it() -> None:
+    order: LabelledOrder[str] = LabelledOrder()
+    for edge in ("ab", "bc", "cd", "ce", "af", "fc", "gh"):
+        order.insert(edge, *edge)
+    assert order.edges() == ["ab", "bc", "cd", "ce", "af", "fc", "gh"]
+    order.delete("bc")
+    assert order.edges() == ["ab", "af", "fc", "cd", "ce", "gh"]
+    order.delete("fc")
+    assert order.edges() == ["ab", "af", "gh", "cd", "ce"]
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5), st.integers(0, 3)), max_size=40))
+def test_5_labels_lose_no_edge(steps: list[tuple[int, int, int]]) -> None:
+    order: LabelledOrder[tuple[int, int]] = LabelledOrder()
+    edges: dict[tuple[int, int], None] = {}
+    for start, end, odds in steps:
+        if (start, end) in edges:
+            del edges[start, end]
+            order.delete((start, end))
+        elif odds or not edges:
+            edges[start, end] = None
+            order.insert((start, end), start, end)
+        assert sorted(order.edges()) == sorted(edges)
 
 
 @given(st.lists(st.sampled_from(list(product(range(5), repeat=2))), unique=True, max_size=12))

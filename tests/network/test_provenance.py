@@ -13,6 +13,7 @@ from whence import load
 from whence.io.changes import Update
 from whence.lang.types import Tuple
 from whence.network import Network
+from whence.network.absorption import ORDERS
 from whence.network.annotated_codec import AnnotatedShipment
 from whence.network.provenance import AbsorptionStrategy, RelativeStrategy
 from whence.network.strategy import STRATEGIES
@@ -62,7 +63,7 @@ def test_views_on_disturbed_networks(name: str, strategy: str, ship: str) -> Non
     for seed in range(max(4, EXAMPLES // 10)):
         draw = random.Random(f"{name} {ship} {seed}")
         nodes = draw.randint(2, 5)
-        order = draw.choice(("depth-first", "arrival"))
+        order = draw.choice(ORDERS)
         settings = {"period": draw.choice((0.003, None)), "capacity": draw.choice((2, 1000))}
         made = RelativeStrategy(**settings) if strategy == "relative" else AbsorptionStrategy(order=order, **settings)
         network = Network(
@@ -229,14 +230,15 @@ def test_levels_are_dealt_out_anew_while_messages_are_under_way() -> None:
         BASE + ".output n, t r(@x, y) :- link(@x, y). r(@x, y) :- link(@x, z), r(@z, y)."
         "n(@x, c) :- node(@x), c = count : { r(@x, _) }. t(@y, x, c) :- n(@x, c), link(@x, y)."
     )
-    for order in ("depth-first", "arrival"):
+    for order in ORDERS:
         network = Network(program, strategy=AbsorptionStrategy(order=order))
         base: dict[str, set[Tuple]] = {"link": set(), "road": set(), "node": set(), "known": set()}
         draw = random.Random(order)
         for _ in range(30):
             network.apply(drawn_epoch(base, draw, 8, 12))
             assert network.views() == evaluate(program, base)
-        assert len(network.compiled.algebra.diagrams.levels) < 1500  # type: ignore[attr-defined]
+        for process in network.processes.values():
+            assert len(process.state.algebra.diagrams.levels) < 1500  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("ship", SHIPS)

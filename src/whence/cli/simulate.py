@@ -13,21 +13,24 @@ import typer
 from rich.table import Table
 
 from whence.cli.evaluate import read_inputs, reported_errors, shown_warnings
-from whence.cli.programs import STDIN, FunctionsOption, ProgramArgument, load_program
+from whence.cli.programs import STDIN, ConfinedOption, FunctionsOption, ProgramArgument, load_program
 from whence.cli.progress import Progress
 from whence.cli.terminal import err, show, show_diagnostic
 from whence.io import FactError, write_relation
 from whence.io import updates as records
 from whence.io.changes import Epoch, Position, Update
+from whence.io.confined import refuse_files_outside
 from whence.io.updates import reported_writing
 from whence.lang.program import Program, Transfer
 from whence.lang.types import Tuple
 from whence.limits import RunawayError
-from whence.network import EpochFigures, Network, PlaceError
+from whence.network import STRATEGIES, EpochFigures, Network, PlaceError
 from whence.network.links import read_wiring
 from whence.network.network import undisturbed
 from whence.network.picture import Span, as_page, draw_run
 from whence.network.places import check_placed
+from whence.network.provenance import WITH_PROVENANCE, Selection
+from whence.network.strategy import Strategy as ChosenStrategy
 from whence.pipeline.epochs import EpochCutter
 from whence.plan import UnsuitableStrategy
 from whence.plan.localize import place_kind
@@ -60,6 +63,12 @@ def simulate(
     ],
     strategy: Annotated[Strategy, typer.Option(help="How views are maintained across nodes.")] = Strategy.SUPPORT,
     ship: Annotated[Ship | None, typer.Option(help="When provenance is shipped, for strategies that have it.")] = None,
+    select: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="'R by X, …: min Y, …'", help="Rows of R that none of these needs do not go on, with provenance."
+        ),
+    ] = None,
     topology: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="The links: an edge list or GraphML.", exists=True, dir_okay=False),
@@ -130,6 +139,7 @@ def simulate(
         ),
     ] = None,
     functions: FunctionsOption = None,
+    confined: ConfinedOption = False,
     timeout: Annotated[
         float | None, typer.Option(min=0, metavar="SECONDS", help="Stop an epoch that takes longer, in real time.")
     ] = None,
@@ -152,8 +162,13 @@ def simulate(
         raise typer.BadParameter("a picture is FILE.svg or FILE.html", param_hint="--picture")
     if topology is not None and latency is not None:
         raise typer.BadParameter("the topology says how long its links take", param_hint="--latency")
-    with reported_errors(), _reported_places(), shown_warnings(quiet=silent):
-        loaded = load_program(program, functions)
+    if as_json and trace == STDIN:
+        raise typer.BadParameter("--json has the standard output: name a file", param_hint="--trace")
+    chosen = _chosen(strategy, select or [])
+    with reported_errors(), _reported_places(), shown_warnings(quiet=quiet):
+        loaded = load_program(program, functions, confined=confined)
+        if confined:
+            refuse_files_outside(loaded, facts, output)
         if not silent:
             for warning in loaded.warnings:
                 show_diagnostic(err, warning, loaded.source)
@@ -175,7 +190,7 @@ def simulate(
             given = {} if facts is None else read_inputs(present(loaded, facts), facts, progress)
             network = Network(
                 loaded,
-                strategy=strategy,
+                strategy=chosen,
                 ship=ship,
                 processors=processors,
                 seed=seed,
@@ -201,6 +216,19 @@ def simulate(
         typer.echo(json.dumps(history.as_json(strategy)))
     elif not quiet:
         err.print(history.as_table())
+
+
+def _chosen(strategy: Strategy, select: list[str]) -> ChosenStrategy:
+    if not select:
+        return STRATEGIES[strategy]
+    if strategy not in WITH_PROVENANCE:
+        raise typer.BadParameter(
+            f"the strategy {strategy} selects nothing: it has no provenance", param_hint="--select"
+        )
+    try:
+        return WITH_PROVENANCE[strategy](selections=[Selection.parse(each) for each in select])
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--select") from None
 
 
 class _History:

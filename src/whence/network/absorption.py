@@ -1,7 +1,10 @@
 """Absorption provenance: annotations are positive Boolean functions, kept as binary decision diagrams.
 
 Diagrams are canonical, so whatever another derivation already implies is absorbed, and a dead variable is set to false. How large
-they are depends on the order of variables: as they came, or depth first along the links that they stand for.
+they are depends on the order of variables. One for all nodes has to be agreed on: as variables came, or depth first along the
+links that they stand for, worked out anew or kept by labels. Or each node has its own: what it heard of last comes first. What is
+near, which ways to all places begin with, is at the bottom then, where diagrams have the most in common. Diagrams are renamed
+where they arrive, and nobody has to agree with anybody.
 
 A book writes the nodes of diagrams from the bottom up, each node once: its variable, and how far back those two nodes are that
 it leads to. The order of variables is not written; whoever reads builds the function in an order of its own.
@@ -19,26 +22,32 @@ import numpy.typing as npt
 from biodivine_aeon import Bdd
 
 from whence.lang.types import Value
-from whence.network.annotations import Holder, Key, Names, Variable
+from whence.network.annotations import Algebra, Holder, Key, Names, Variable
 from whence.network.codec import Reader, Texts, varint
 from whence.semiring.bdd import FormulaDiagrams
 from whence.semiring.depth_first import DepthFirstOrder
+from whence.semiring.labelled_order import LabelledOrder
 
 _ROOT_BYTES = 2  # where a row has its diagram in the table of a node
-ORDERS = ("depth-first", "arrival")
+_LinkOrder = DepthFirstOrder[Variable] | LabelledOrder[Variable]
+_ALONG_LINKS: dict[str, type[_LinkOrder]] = {"depth-first": DepthFirstOrder, "labels": LabelledOrder}
+OWN = "own"
+ORDERS = (*_ALONG_LINKS, "arrival", OWN)
 _NODE = struct.Struct(
     "<HII"
 )  # of a diagram in the library's own form: a variable's level, and two nodes; 0 and 1 come first
 
 
 class Absorption:
-    """Diagrams over the variables of a network."""
+    """Diagrams over the variables of a network, or of what one of its nodes knows of it."""
 
     def __init__(self, order: str = "depth-first") -> None:
-        self.diagrams: FormulaDiagrams[Variable] = FormulaDiagrams()
-        self.links: DepthFirstOrder[Variable] | None = DepthFirstOrder() if order == "depth-first" else None
+        self.diagrams: FormulaDiagrams[Variable] = FormulaDiagrams(newest_first=order == OWN)
+        self.links: _LinkOrder | None = _ALONG_LINKS[order]() if order in _ALONG_LINKS else None
         self.arrived: dict[Variable, None] = {}
         self.waiting: dict[Variable, None] = {}  # announced, not used yet
+        self.unplaced: dict[Variable, None] = {}  # without a level, at the end of the order
+        self.links_came = False  # others without a level are further up in it
         self.dealt = 0  # how many variables there were when all levels were dealt out
         self.holders: WeakSet[Holder[Bdd]] = WeakSet()
         self._table = np.empty((0, 3), dtype=np.int64)
@@ -49,8 +58,9 @@ class Absorption:
     def announce(self, variable: Variable, key: Key, ends: Sequence[Value]) -> None:  # noqa: ARG002
         if self.links is not None and len(ends) > 1:
             self.links.insert(variable, ends[0], ends[1])
+            self.links_came = True
         else:
-            self.arrived[variable] = None
+            self.arrived[variable] = self.unplaced[variable] = None
         self.waiting[variable] = None
 
     def base(self, key: Key, variable: Variable) -> Bdd:  # noqa: ARG002
@@ -59,12 +69,27 @@ class Absorption:
         self.waiting.pop(variable, None)
         return self.diagrams.literal(variable)
 
+    def heard(self, annotation: Bdd, teller: Algebra[Bdd]) -> Bdd:
+        if teller is self:
+            return annotation
+        assert isinstance(teller, Absorption)
+        spoken_of = dict.fromkeys(teller.variables(annotation))
+        if any(each not in self.diagrams.levels for each in spoken_of):
+            for each in spoken_of:
+                if each not in self.arrived:
+                    self.arrived[each] = self.unplaced[each] = None
+            before = self.waiting
+            self.waiting = before | spoken_of
+            self._place()
+            self.waiting = before
+        return self.diagrams.taken_from(teller.diagrams, annotation)
+
     def _place(self) -> None:
         """Gives variables that have none a level, where the order has them."""
-        order = self._order()
         # Placing next to neighbours drifts away from the order: every so often, all levels are dealt out anew.
-        if len(order) < 2 * self.dealt and self.diagrams.place(order):
+        if len(self.diagrams.levels) + len(self.unplaced) < 2 * self.dealt and self._place_between():
             return
+        order = self._order()
         holders = list(self.holders)
         used = {each for holder in holders for value in holder.annotations() for each in self.diagrams.support(value)}
         for variable in order:
@@ -87,6 +112,15 @@ class Absorption:
 
         for holder in holders:
             holder.rewrite(rename)
+        self.unplaced, self.links_came = {}, False
+
+    def _place_between(self) -> bool:
+        """Leaves the levels of the others as they are; whether there was room."""
+        diagrams = self.diagrams
+        if not (diagrams.place(self._order()) if self.links_came else diagrams.place_last(list(self.unplaced))):
+            return False
+        self.unplaced, self.links_came = {}, False
+        return True
 
     def _order(self) -> list[Variable]:
         return [*([] if self.links is None else self.links.edges()), *self.arrived]
@@ -94,6 +128,7 @@ class Absorption:
     def _forget(self, variable: Variable) -> None:
         if variable in self.arrived:
             del self.arrived[variable]
+            self.unplaced.pop(variable, None)
         elif self.links is not None:
             self.links.delete(variable)
 
@@ -226,7 +261,7 @@ class DiagramBook:
         if number is not None:
             return varint(number)
         self.variables[level] = len(self.variables) + 1
-        home, serial = self.diagrams.tokens[level]
+        home, serial = self.diagrams.token_of(level)
         return b"\0" + self.names.write_place(home, self.texts) + varint(serial)
 
 

@@ -163,7 +163,7 @@ class AnnotatedNode(Generic[A]):
     def receive(self, sender: Hashable, message: Shipped) -> None:
         assert isinstance(message, AnnotatedShipment)
         for key, annotation in message.items:
-            alive = self._alive(key, annotation)
+            alive = self._alive(key, self.algebra.heard(annotation, message.language.algebra))
             if alive is not None:
                 self.queue.append((key, alive))
         self._run()

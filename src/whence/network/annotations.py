@@ -55,7 +55,7 @@ class Shelf(Protocol[Read_co]):
 
 
 class Algebra(Protocol[A]):
-    """Annotations of one kind, shared by the nodes of a network."""
+    """Annotations of one kind. The nodes of a network share an algebra, or each has its own."""
 
     def announce(self, variable: Variable, key: Key, ends: Sequence[Value]) -> None:
         """A variable that will be used; `ends` are the nodes that its row is about."""
@@ -79,6 +79,10 @@ class Algebra(Protocol[A]):
 
     def without(self, key: Key, annotation: A, dead: Collection[Variable]) -> A | None:
         """What is left of a row's annotation without some variables; None if the row cannot be derived any more."""
+        ...
+
+    def heard(self, annotation: A, teller: Algebra[A]) -> A:
+        """What a node was told, as it keeps it: the teller may have an algebra of its own."""
         ...
 
     def variables(self, annotation: A) -> Iterable[Variable]: ...

@@ -30,6 +30,7 @@ from whence.lang.types import (
     Value,
     Variant,
 )
+from whence.network.ranks import shown
 from whence.runtime.figures import Size
 from whence.runtime.termination import Phase
 
@@ -247,7 +248,9 @@ class Shipment:
         """Each thing that is told, as a line of a trace."""
         for table, row, rank in self.items:
             values = ", ".join(map(str, row))
-            yield f"{'-' if rank is None else '+'}{compiled.names[table]}({values})" + (f" rank {rank}" if rank else "")
+            yield f"{'-' if rank is None else '+'}{compiled.names[table]}({values})" + (
+                f" rank {shown(rank)}" if rank else ""
+            )
 
     @classmethod
     def decode(cls, data: bytes, codec: Codec) -> Shipment:

@@ -16,6 +16,7 @@ from whence.lang.aggregates import combine
 from whence.lang.functors import Undefined
 from whence.lang.program import Program, Rule
 from whence.lang.types import Tuple, Value
+from whence.network.computed import Computed
 from whence.network.triggers import Numbering, TooManyJoins, Trigger, make_trigger
 from whence.plan import Plan, UnsuitableStrategy, compile_plan
 from whence.plan.extract_aggregates import AggregateSpec
@@ -174,6 +175,7 @@ def _is_of_replicas(rule: Rule, compiled: Compiled) -> bool:
 
 def _make_triggers(compiled: Compiled, levels: Mapping[str, int]) -> None:
     numbering = compiled.numbering
+    computed = Computed(compiled.plan.program)
     made: list[tuple[DeltaPlan, Trigger, int, int]] = []
     for stratum in compiled.plan.strata:
         for plan in (*stratum.statics, *stratum.deltas):
@@ -185,7 +187,7 @@ def _make_triggers(compiled: Compiled, levels: Mapping[str, int]) -> None:
             def reads(relation: str, level: int = level) -> int:
                 return numbering.table(relation, None if levels[relation] == level else level)
 
-            trigger = make_trigger(plan, compiled.plan.program, numbering, reads)
+            trigger = make_trigger(plan, computed, numbering, reads)
             target = numbering.table(head)
             if target in compiled.aliases.values() and _is_of_replicas(plan.rule, compiled):
                 target = numbering.table(f"{head}!own")

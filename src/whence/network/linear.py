@@ -16,6 +16,7 @@ from whence.lang.program import Aggregation, Atom, Negation, Program, Rule
 from whence.lang.tree import walk
 from whence.lang.types import Tuple
 from whence.network.compiled import EVERYWHERE, LOCAL, Compiled, Grouping, Level
+from whence.network.computed import Computed
 from whence.network.triggers import Numbering, TooManyJoins, Writer
 from whence.plan import UnsuitableStrategy, compile_plan
 from whence.plan.localize import localize
@@ -80,10 +81,11 @@ def compile_linear(program: Program, *, strategy: str) -> LinearProgram:
     tables = compiled.numbering.tables
     compiled.follows = [[] for _ in tables]
     try:
+        computed = Computed(plan.program)
         for stratum in plan.strata:
             if not stratum.native:
                 raise UnsuitableStrategy(f"{strategy} cannot maintain {stratum.relations[0]}: {stratum.why_not_native}")
-            _add_joins(compiled, (*stratum.statics, *stratum.deltas))
+            _add_joins(compiled, computed, (*stratum.statics, *stratum.deltas))
             for spec in stratum.aggregates:
                 context = None if spec.context is None else compiled.numbering.table(spec.context)
                 rows, output = compiled.numbering.table(spec.rows), compiled.numbering.table(spec.output)
@@ -97,7 +99,7 @@ def compile_linear(program: Program, *, strategy: str) -> LinearProgram:
     return compiled
 
 
-def _add_joins(compiled: LinearProgram, plans: Any) -> None:
+def _add_joins(compiled: LinearProgram, computed: Computed, plans: Any) -> None:
     numbering = compiled.numbering
     for each in plans:
         if each.rule.is_fact:
@@ -106,7 +108,7 @@ def _add_joins(compiled: LinearProgram, plans: Any) -> None:
         target = numbering.table(head)
         if compiled.home[target] == EVERYWHERE and compiled.placed.sites.get(each.rule.name, head) is None:
             target = _own_copy(compiled, head, target)
-        made = _UsedRows(each, compiled.plan.program, numbering, numbering.table).compile()
+        made = _UsedRows(each, computed, numbering, numbering.table).compile()
         if each.scan is None:
             compiled.always.append((made, target))
         else:

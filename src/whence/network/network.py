@@ -108,6 +108,12 @@ class Network:
         self.windows = Windows(program.relations)
         self.base: dict[str, dict[Tuple, None]] = {name: {} for name in program.base_relations}
         self.node_columns = node_columns(self.compiled.placed)
+        # What is everywhere may name nodes that nobody ships anything to.
+        self.naming = {
+            table: self.node_columns[name]
+            for name, table in self.compiled.tables.items()
+            if self.compiled.home[table] == EVERYWHERE
+        }
         outputs = program.outputs or tuple(program.relations)
         self.watched_tables = {self.compiled.tables[name]: name for name in outputs}
         self.watched = Watched()
@@ -118,7 +124,7 @@ class Network:
         known = wiring.nodes if wiring is not None and wiring.links is not None else []
         for place in dict.fromkeys((*known, *nodes)):
             self.add_node(place)  # type: ignore[arg-type]
-        for place in named_nodes(self.compiled.placed):
+        for place in named_nodes(self.compiled.placed, self.node_columns):
             self.make_sure_of(place, None)
 
     # -- nodes
@@ -151,6 +157,9 @@ class Network:
 
     def watch(self, place: Value, table: int, row: Tuple, is_there: bool) -> None:
         """Takes note of a row of a view that comes or goes; of what is everywhere, at one node."""
+        if is_there:
+            for column in self.naming.get(table, ()):
+                self.make_sure_of(row[column], None)
         name = self.watched_tables.get(table)
         if name is None or (self.compiled.home[table] == EVERYWHERE and place != next(iter(self.processes))):
             return
@@ -332,7 +341,7 @@ class Network:
                 place = self._home(name, row)
                 if place in lost:
                     self.processes[place].state.from_outside(self.compiled.tables[name], row, is_there=True)
-        for place, process in self.processes.items():
+        for place, process in list(self.processes.items()):
             for each in lost:
                 if each != place:
                     process.state.forget(each)

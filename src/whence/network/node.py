@@ -1,4 +1,4 @@
-"""A node under support counting, one support a sender; or under delete and rederive, on the same tables.
+"""A node under support counting, one support a sender.
 
 A tuple lives at its home. What other nodes derive they tell the home: not each derivation but one *support*, with the lowest rank
 among the sender's derivations. The home keeps one entry a sender and gives the tuple a rank above the lowest entry's. A sender
@@ -13,8 +13,6 @@ higher one is left, and when none is left.
 While tuples are taken away none comes, and while they are put back none goes, except values that a better one replaced. At rest
 every tuple that is there ranks above what supports it, so by induction over ranks it follows from base tuples; and every tuple
 that somebody derives is there. That is what a fresh evaluation gives.
-
-Delete and rederive keeps no ranks: what loses any of its derivations is suspended.
 """
 
 from __future__ import annotations
@@ -28,6 +26,7 @@ from whence.lang.types import Tuple, Value
 from whence.network.codec import Shipment, Told, state_bytes, varint
 from whence.network.compiled import EVERYWHERE, LOCAL
 from whence.network.groups import Groups
+from whence.network.ranks import BASE_RANK, above
 from whence.network.triggers import Found, Indexes, Present, key_of
 from whence.runtime.termination import Phase
 
@@ -37,12 +36,11 @@ if TYPE_CHECKING:
 BASE = None  # the sender of what comes from outside
 PROGRAM = "program!"  # the sender of the facts that the program states
 _OWN = "own!"  # the sender of what a node derives for its copy of a relation that is everywhere
-_BASE_RANK = 0
 _NOTHING = object()
 
 
 @dataclass(slots=True)
-class _Home:
+class Home:
     """What the home of a tuple knows of it: the lowest rank that each sender told, and its own rank while it is there."""
 
     entries: dict[Hashable, int]
@@ -51,7 +49,7 @@ class _Home:
 
 
 @dataclass(slots=True)
-class _Offer:
+class Offer:
     """The derivations of a tuple by one sender, by rank, and what it told the home; None if nothing is told."""
 
     told: int | None
@@ -61,8 +59,6 @@ class _Offer:
 class SupportNode:
     """The state of one node, and what it does in the phases of an epoch. It knows nothing of channels or time."""
 
-    counts_ranks = True
-
     def __init__(self, around: Surroundings) -> None:
         self.around = around
         self.compiled = compiled = around.compiled
@@ -71,8 +67,8 @@ class SupportNode:
         tables = len(compiled.numbering.tables)
         self.present: Present = [{} for _ in range(tables)]
         self.indexes: Indexes = [{} for _ in compiled.numbering.indexes]
-        self.homes: list[dict[Tuple, _Home]] = [{} for _ in compiled.home]
-        self.offers: list[dict[Tuple, int | _Offer]] = [{} for _ in compiled.home]
+        self.homes: list[dict[Tuple, Home]] = [{} for _ in compiled.home]
+        self.offers: list[dict[Tuple, int | Offer]] = [{} for _ in compiled.home]
         self.groups = Groups(compiled, self.present, self._derive)
         self.pending: list[dict[Tuple, bool]] = [{} for _ in range(tables)]  # what mirrors have not seen yet
         self.suspended: list[dict[tuple[int, Tuple], None]] = [{} for _ in compiled.levels]
@@ -199,7 +195,7 @@ class SupportNode:
         if not is_taking:
             given, self.given[level] = self.given[level], []
             for table, row in given:
-                self._hear(PROGRAM, table, row, _BASE_RANK)
+                self._hear(PROGRAM, table, row, BASE_RANK)
             held, self.held[level] = self.held[level], {}
             for table, row in held:
                 self._mark(table, row)
@@ -209,13 +205,13 @@ class SupportNode:
     def _update(self, table: int, row: Tuple, *, is_there: bool) -> None:
         if self.compiled.home[table] == EVERYWHERE:
             if ((table, row) in self.spread) is not is_there:
-                self._derive(table, row, _BASE_RANK, is_new=is_there)
+                self._derive(table, row, BASE_RANK, is_new=is_there)
                 if is_there:
                     self.spread[table, row] = None
                 else:
                     del self.spread[table, row]
         else:
-            self._hear(BASE, table, row, _BASE_RANK if is_there else None)
+            self._hear(BASE, table, row, BASE_RANK if is_there else None)
 
     def _catch_up(self, table: int) -> None:
         """A mirror sees what has become of its relation: what went first."""
@@ -266,7 +262,7 @@ class SupportNode:
         home = homes.get(row)
         if home is None:
             if rank is not None:
-                homes[row] = home = _Home({sender: rank})
+                homes[row] = home = Home({sender: rank})
                 self._appear(table, row, home)
             return
         if rank is None:
@@ -287,13 +283,16 @@ class SupportNode:
             else:
                 del homes[row]
 
-    def _is_lost(self, home: _Home, _rank: int | None) -> bool:
+    def _is_lost(self, home: Home, _rank: int | None) -> bool:
         return not home.entries or min(home.entries.values()) >= home.rank
 
-    def _appear(self, table: int, row: Tuple, home: _Home) -> None:
-        home.rank = min(home.entries.values()) + 1
+    def _appear(self, table: int, row: Tuple, home: Home) -> None:
+        home.rank = self._above(min(home.entries.values()), row)
         home.is_present = True
         self.queue.append((table, row, True, home.rank))
+
+    def _above(self, rank: int, row: Tuple) -> int:
+        return above(rank, row)
 
     # -- a row comes or goes
 
@@ -347,19 +346,19 @@ class SupportNode:
         offer = offers.get(row)
         if is_new:
             if offer is None:
-                offers[row] = _Offer(None, {rank: 1})
+                offers[row] = Offer(None, {rank: 1})
                 self._mark(table, row)
                 return
             if type(offer) is int:
-                offers[row] = offer = _Offer(offer, {offer: 1})
-            assert isinstance(offer, _Offer)
+                offers[row] = offer = Offer(offer, {offer: 1})
+            assert isinstance(offer, Offer)
             offer.counts[rank] = offer.counts.get(rank, 0) + 1
             if offer.told is None:
                 self._mark(table, row)
             return
         if type(offer) is int:
-            offers[row] = offer = _Offer(offer, {offer: 1})
-        assert isinstance(offer, _Offer)
+            offers[row] = offer = Offer(offer, {offer: 1})
+        assert isinstance(offer, Offer)
         left = offer.counts[rank] - 1
         if left:
             offer.counts[rank] = left
@@ -416,7 +415,7 @@ class SupportNode:
     def _news(self, table: int, row: Tuple) -> object:
         """What the home of a tuple has to be told: a rank, None if nothing derives it any more, or nothing."""
         offer = self.offers[table].get(row)
-        if type(offer) is not _Offer:
+        if type(offer) is not Offer:
             return _NOTHING
         lowest = min(offer.counts, default=None)
         if offer.told is None:
@@ -438,14 +437,14 @@ class SupportNode:
             self._simplify(table, row, offer)
         return said
 
-    def _is_worse(self, offer: _Offer, lowest: int | None) -> bool:
+    def _is_worse(self, offer: Offer, lowest: int | None) -> bool:
         assert offer.told is not None
         return lowest is None or lowest > offer.told
 
     def _said(self, lowest: int | None) -> int | None:
         return lowest
 
-    def _simplify(self, table: int, row: Tuple, offer: _Offer) -> None:
+    def _simplify(self, table: int, row: Tuple, offer: Offer) -> None:
         """One derivation that was told of, which most have, is kept as its rank."""
         if len(offer.counts) == 1 and offer.counts.get(offer.told) == 1:  # type: ignore[arg-type]
             self.offers[table][row] = offer.told  # type: ignore[assignment]
@@ -474,7 +473,7 @@ class SupportNode:
             for row, offer in list(self.offers[table].items()):
                 if home == EVERYWHERE or (home >= 0 and row[home] in senders):
                     known_as, counts = (offer, {offer: 1}) if isinstance(offer, int) else (offer.told, offer.counts)
-                    self.offers[table][row] = _Offer(None, counts)
+                    self.offers[table][row] = Offer(None, counts)
                     self.held[level][table, row] = None
                     if home == EVERYWHERE and known_as is not None:
                         gone.append((table, row, None))
@@ -498,24 +497,3 @@ class SupportNode:
                 ranks: Mapping[int, int] = {offer: 1} if isinstance(offer, int) else offer.counts
                 kept += sum(len(varint(rank)) + len(varint(count)) for rank, count in ranks.items())
         return data, kept
-
-
-class DredNode(SupportNode):
-    """The same, without ranks: what loses a derivation while tuples are taken away is suspended until they are put back."""
-
-    counts_ranks = False
-
-    def _is_lost(self, home: _Home, rank: int | None) -> bool:
-        return rank is None and (self.is_taking or not home.entries)
-
-    def _is_worse(self, _offer: _Offer, lowest: int | None) -> bool:
-        return lowest is None or self.is_taking
-
-    def _said(self, lowest: int | None) -> int | None:
-        return None if self.is_taking or lowest is None else 0
-
-    def _simplify(self, table: int, row: Tuple, offer: _Offer) -> None:
-        if len(offer.counts) == 1:
-            ((rank, count),) = offer.counts.items()
-            if count == 1:
-                self.offers[table][row] = rank

@@ -1,13 +1,13 @@
-"""Which values of base tuples name nodes."""
+"""Which values name nodes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from whence.lang.program import Atom, Const, Program, Rule, Term, Var
 from whence.lang.tree import walk
 from whence.lang.types import Value
-from whence.plan.localize import HERE, Placed, is_placed
+from whence.plan.localize import Placed, is_placed
 
 
 class PlaceError(Exception):
@@ -26,20 +26,19 @@ def check_placed(program: Program) -> None:
         )
 
 
-def named_nodes(placed: Placed) -> Iterator[Value]:
-    """The nodes that the program itself names: in facts, and as places."""
-    relations = placed.program.relations
+def named_nodes(placed: Placed, columns: Mapping[str, Sequence[int]]) -> Iterator[Value]:
+    """The nodes that the program itself names: in heads, and as places. `columns` are those of `node_columns`."""
     for rule in placed.program.rules:
         site = placed.sites[rule.name]
         if isinstance(site, Const):
             yield site.value
-        column = relations[rule.head.relation].location
-        if column is not None and isinstance(home := rule.head.args[column], Const):
-            yield home.value
+        for column in columns[rule.head.relation]:
+            if isinstance(named := rule.head.args[column], Const):
+                yield named.value
 
 
 def node_columns(placed: Placed) -> Mapping[str, tuple[int, ...]]:
-    """The columns of base relations whose values name nodes: a rule ships something there, sooner or later."""
+    """By relation the columns whose values name nodes: something lives there, or a rule ships something there sooner or later."""
     program = placed.program
     columns: dict[str, set[int]] = {
         name: set() if relation.location is None else {relation.location}
@@ -51,13 +50,11 @@ def node_columns(placed: Placed) -> Mapping[str, tuple[int, ...]]:
         for rule in program.rules:
             named = {name for atom in _atoms(rule) for name in _named(atom, columns)}
             for atom in _atoms(rule):
-                if atom.relation == HERE:
-                    continue
                 for column, arg in enumerate(atom.args):
                     if isinstance(arg, Var) and arg.name in named and column not in columns[atom.relation]:
                         columns[atom.relation].add(column)
                         changed = True
-    return {name: tuple(sorted(columns[name])) for name in program.base_relations if name != HERE}
+    return {name: tuple(sorted(found)) for name, found in columns.items()}
 
 
 def _atoms(rule: Rule) -> Iterator[Atom]:

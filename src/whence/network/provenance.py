@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from whence.lang.program import Program
-from whence.network.absorption import ORDERS, Absorption
+from whence.network.absorption import ORDERS, OWN, Absorption
 from whence.network.aggregate_selection import AggregateSelection, Wanted
 from whence.network.annotated import AnnotatedNode, Serials
 from whence.network.annotations import Algebra
@@ -35,6 +35,20 @@ class Selection:
     by: tuple[str, ...]
     aggregates: tuple[tuple[str, str | None], ...]
 
+    @classmethod
+    def parse(cls, text: str) -> Selection:
+        """From `path by src, dst: min hops, min cost`. Raises ValueError if it is not like that.
+
+        >>> Selection.parse("path by src, dst: min hops, count").aggregates
+        (('min', 'hops'), ('count', None))
+        """
+        front, _, aggregates = text.partition(":")
+        match front.split(maxsplit=2), [each.split() for each in aggregates.split(",")]:
+            case [relation, "by", by], wanted if all(1 <= len(each) <= 2 for each in wanted):
+                found = tuple((each[0], each[1] if len(each) > 1 else None) for each in wanted)
+                return cls(relation, tuple(each.strip() for each in by.split(",")), found)
+        raise ValueError(f"{text} is not like path by src, dst: min hops, min cost")
+
     def of(self, program: Program) -> AggregateSelection:
         relation = program.relations.get(self.relation)
         if relation is None:
@@ -57,9 +71,9 @@ class Selection:
 
 @dataclass
 class _Annotating(LinearProgram):
-    """A program on one network: its nodes share what is not a node's own to decide."""
+    """A program on one network: its nodes share what is not a node's own to decide. `algebra` is None if each has its own."""
 
-    algebra: Algebra[Any] = field(default_factory=Relative)
+    algebra: Algebra[Any] | None = None
     serials: Serials = field(default_factory=Serials)
     selections: Mapping[int, AggregateSelection] = field(default_factory=dict)
     ends: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
@@ -70,6 +84,7 @@ class _WithProvenance:
 
     name: str
     ships: tuple[str, ...] = ("lazy", "batched", "eager")
+    is_shared = True  # whether all nodes have one algebra
 
     def __init__(
         self,
@@ -90,9 +105,9 @@ class _WithProvenance:
         selections = {each.relation: each.of(program) for each in self.selections}
         return _Annotating(
             **{name: getattr(linear, name) for name in LinearProgram.__dataclass_fields__},
-            algebra=self._algebra(),
+            algebra=self._algebra() if self.is_shared else None,
             selections={linear.tables[name]: each for name, each in selections.items()},
-            ends={linear.tables[name]: found for name, found in columns.items()},
+            ends={linear.tables[name]: columns[name] for name in linear.placed.program.base_relations},
         )
 
     def node(self, around: Surroundings, ship: str | None) -> NodeState:
@@ -101,7 +116,7 @@ class _WithProvenance:
         policy = {"lazy": Policy(), "batched": self.batched, "eager": None}[ship or self.ships[0]]
         return AnnotatedNode(
             around,
-            compiled.algebra,
+            self._algebra() if compiled.algebra is None else compiled.algebra,
             compiled.serials,
             policy=policy,
             selections=compiled.selections,
@@ -110,7 +125,8 @@ class _WithProvenance:
 
 
 class AbsorptionStrategy(_WithProvenance):
-    """Annotations are Boolean functions. `order` is that of variables: depth first along links, or as they arrive."""
+    """Annotations are Boolean functions. `order` is that of variables: depth first along links, worked out anew or kept by
+    labels, as they arrive, or at each node its own."""
 
     name = "absorption"
 
@@ -119,6 +135,7 @@ class AbsorptionStrategy(_WithProvenance):
         if order not in ORDERS:
             raise UnsuitableStrategy(f"there is no order {order}; there are {', '.join(ORDERS)}")
         self.order = order
+        self.is_shared = order != OWN
 
     def _algebra(self) -> Absorption:
         return Absorption(self.order)
@@ -131,3 +148,8 @@ class RelativeStrategy(_WithProvenance):
 
     def _algebra(self) -> Relative:
         return Relative()
+
+
+WITH_PROVENANCE: Mapping[str, type[AbsorptionStrategy | RelativeStrategy]] = {
+    each.name: each for each in (RelativeStrategy, AbsorptionStrategy)
+}

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 
 from whence.lang.types import Value
-from whence.network.annotations import Holder, Key, Names, Variable
+from whence.network.annotations import Algebra, Holder, Key, Names, Variable
 from whence.network.codec import Reader, Texts, varint
 
 # A row that is derived, and what from: a variable, or rows; none for what is always there.
@@ -93,6 +93,9 @@ class Relative:
                 if not missing[above]:
                     ready.append(above)
         return frozenset(found)
+
+    def heard(self, annotation: Edges, teller: Algebra[Edges]) -> Edges:  # noqa: ARG002 - all nodes share it
+        return annotation
 
     def variables(self, annotation: Edges) -> list[Variable]:
         found = (self.edges[edge][1] for edge in annotation)

@@ -23,8 +23,9 @@ from whence.lang.program import Program
 from whence.lang.types import Tuple, Value
 from whence.network.codec import Codec
 from whence.network.compiled import Compiled, compile_for_nodes
-from whence.network.node import DredNode, SupportNode
-from whence.network.provenance import AbsorptionStrategy, RelativeStrategy
+from whence.network.dred import DredNode
+from whence.network.node import SupportNode
+from whence.network.provenance import WITH_PROVENANCE
 from whence.runtime.process import Message
 from whence.runtime.termination import Phase
 
@@ -121,6 +122,5 @@ class _Counting:
 STRATEGIES: Mapping[str, Strategy] = {
     "support": _Counting("support", SupportNode),
     "dred": _Counting("dred", DredNode),
-    "relative": RelativeStrategy(),
-    "absorption": AbsorptionStrategy(),
+    **{name: strategy() for name, strategy in WITH_PROVENANCE.items()},
 }

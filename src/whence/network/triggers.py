@@ -11,14 +11,12 @@ before what their going brings.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from whence.lang.calls import checked_call
 from whence.lang.deep import compound
-from whence.lang.functors import Undefined, holds, implementation, solutions_of_range
-from whence.lang.program import Program
 from whence.lang.types import FLOAT, NUMBER, SYMBOL, UNSIGNED, Tuple, Value, Variant
+from whence.network.computed import UNDEFINED, Computed
 from whence.plan.steps import (
     Build,
     Check,
@@ -44,7 +42,6 @@ Trigger = Callable[[Present, Indexes, Tuple, int, Found], None]
 
 _DEEPEST = 18  # loops that Python nests in a function
 _ORDERED = (NUMBER, UNSIGNED, FLOAT, SYMBOL)
-_UNDEFINED = object()
 
 
 class TooManyJoins(Exception):
@@ -65,17 +62,17 @@ class Numbering:
         return self.indexes.setdefault((table, columns), len(self.indexes))
 
 
-def make_trigger(plan: DeltaPlan, program: Program, numbering: Numbering, reads: Callable[[str], int]) -> Trigger:
+def make_trigger(plan: DeltaPlan, computed: Computed, numbering: Numbering, reads: Callable[[str], int]) -> Trigger:
     """`reads` gives the table that the rule sees a relation in."""
-    return Writer(plan, program, numbering, reads).compile()
+    return Writer(plan, computed, numbering, reads).compile()
 
 
 class Writer:
     """Writes the text of a trigger. What is kept of the rows that a derivation uses is for subclasses to say."""
 
-    def __init__(self, plan: DeltaPlan, program: Program, numbering: Numbering, reads: Callable[[str], int]) -> None:
+    def __init__(self, plan: DeltaPlan, computed: Computed, numbering: Numbering, reads: Callable[[str], int]) -> None:
         self.plan = plan
-        self.program = program
+        self.computed = computed
         self.numbering = numbering
         self.reads = reads
         self.names: dict[str, object] = {}
@@ -170,7 +167,7 @@ class Writer:
             case Compare():
                 self._compare(step)
             case Compute(target=target):
-                self._call(target, self._function(step), step.args)
+                self._call(target, self.computed.functor(step, self.plan.rule), step.args)
             case Build(target=target, parts=parts, branch=branch, rest=rest):
                 made = self._row(parts) if rest is None else f"{self._row(parts)} + {self._operand(rest)}"
                 whole = f"{self._name(compound)}({made})"
@@ -180,7 +177,7 @@ class Writer:
             case TakeApart():
                 self._take_apart(step, number)
             case Generate(target=target, args=args):
-                self._for(f"s{target}", f"{self._name(_range)}{self._row(args)}")
+                self._for(f"s{target}", f"{self._name(self.computed.range(self.plan.rule))}{self._row(args)}")
 
     def _is_changed_one(self, step: Join | Check) -> bool:
         """Whether the changed row itself is out of a literal's sight."""
@@ -227,31 +224,11 @@ class Writer:
         if op in ("==", "!=") or (op in ("<", "<=", ">", ">=") and step.kind in _ORDERED):
             self._if(f"{left} {op} {right}")
         else:
-            self._if(f"{self._name(_holds)}({op!r}, {left}, {right})")
-
-    def _function(self, step: Compute) -> Callable[..., object]:
-        if step.functor == "constant":
-            return lambda value: value
-        function: Callable[..., object]
-        if step.functor in self.program.functions:
-            registered, types = self.program.functions[step.functor], self.program.types
-
-            def function(*values: Value) -> object:
-                return checked_call(step.functor, registered, values, step.kind, types)
-        else:
-            function = implementation(step.functor, step.arg_kinds[0] if step.arg_kinds else None, step.kind)
-
-        def defined(*values: Value) -> object:
-            try:
-                return function(*values)
-            except Undefined:
-                return _UNDEFINED
-
-        return defined
+            self._if(f"{self._name(self.computed.comparison(self.plan.rule))}({op!r}, {left}, {right})")
 
     def _call(self, target: int, function: Callable[..., object], args: tuple[Operand, ...]) -> None:
         self._line(f"s{target} = {self._name(function)}{self._row(args)}")
-        self._if(f"s{target} is not {self._name(_UNDEFINED)}")
+        self._if(f"s{target} is not {self._name(UNDEFINED)}")
 
     def _take_apart(self, step: TakeApart, number: int) -> None:
         parts = f"a{number}"
@@ -272,26 +249,9 @@ class Writer:
             self._line(f"s{step.rest} = {self._name(compound)}({parts}[{len(step.parts)}:])")
 
 
-def _holds(op: str, left: Value, right: Value) -> bool:
-    try:
-        return holds(op, left, right)
-    except Undefined:
-        return False
-
-
-def _range(*bounds: Value) -> list[Value]:
-    try:
-        return list(solutions_of_range(*bounds))  # type: ignore[arg-type]
-    except Undefined:
-        return []
-
-
 def key_of(columns: tuple[int, ...]) -> Callable[[Tuple], Value]:
     """The value that an index on columns has a row under."""
     if len(columns) == 1:
         (only,) = columns
         return lambda row: row[only]
     return lambda row: tuple(row[column] for column in columns)
-
-
-Triggers = Mapping[int, list[tuple[Trigger, int]]]

@@ -10,7 +10,7 @@ from bisect import bisect_right, insort
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Generic, TypeVar
 
-from biodivine_aeon import Bdd, BddPointer, BddVariableSet
+from biodivine_aeon import Bdd, BddPointer, BddVariable, BddVariableSet
 
 from whence.semiring.algebra import NotInThisSemiring, Properties, Semiring
 from whence.semiring.tokens import show_token
@@ -35,10 +35,11 @@ class FormulaDiagrams(Semiring[Bdd], Generic[Token]):
     name = "bdd"
     properties = Properties(idempotent=True, absorptive=True, lattice=True, positive=True, continuous=True, stable=True)
 
-    def __init__(self, order: Sequence[Token] = ()) -> None:
+    def __init__(self, order: Sequence[Token] = (), *, newest_first: bool = False) -> None:
         self.capacity = 0
+        self.newest_first = newest_first  # diagrams ask for tokens from the end of the order
         self.levels: dict[Token, int] = {}
-        self.tokens: dict[int, Token] = {}
+        self.tokens: dict[BddVariable, Token] = {}
         self.deal_out(order, [])
 
     def plus(self, left: Bdd, right: Bdd, /) -> Bdd:
@@ -62,9 +63,13 @@ class FormulaDiagrams(Semiring[Bdd], Generic[Token]):
 
     # -- questions
 
+    def token_of(self, variable: int) -> Token:
+        """The token that a variable stands for, by the number that the library gives it."""
+        return self.tokens[self._ids[variable]]
+
     def support(self, value: Bdd) -> list[Token]:
         """The tokens that matter to a value."""
-        return [self.tokens[self._numbers[each]] for each in value.support_set()]
+        return [self.tokens[each] for each in value.support_set()]
 
     def size(self, value: Bdd) -> int:
         """The nodes of a diagram that ask for a variable."""
@@ -88,7 +93,7 @@ class FormulaDiagrams(Semiring[Bdd], Generic[Token]):
         return self._fold(value, 1.0, 0.0, weigh, self.tokens)
 
     def _fold(
-        self, value: Bdd, true: T, false: T, combine: Callable[[Token, T, T], T], tokens: Mapping[int, Token]
+        self, value: Bdd, true: T, false: T, combine: Callable[[Token, T, T], T], tokens: Mapping[BddVariable, Token]
     ) -> T:
         """Bottom up: what each node is, given its token and what it is without and with it."""
         found: dict[BddPointer, T] = {}
@@ -98,7 +103,7 @@ class FormulaDiagrams(Semiring[Bdd], Generic[Token]):
                 found[pointer] = true if pointer.is_one() else false
             else:
                 low, high = value.node_links(pointer)
-                found[pointer] = combine(tokens[self._numbers[variable]], found[low], found[high])
+                found[pointer] = combine(tokens[variable], found[low], found[high])
         return found[value.root()]
 
     def restrict(self, value: Bdd, gone: Iterable[Token]) -> Bdd:
@@ -109,7 +114,7 @@ class FormulaDiagrams(Semiring[Bdd], Generic[Token]):
 
     def place(self, order: Sequence[Token]) -> bool:
         """Gives tokens that have no level one between those of the tokens around them; whether there was room for all."""
-        taken = sorted(self.tokens)
+        taken = sorted(self.levels.values())
         at = 0
         while at < len(order):
             if order[at] in self.levels:
@@ -120,24 +125,34 @@ class FormulaDiagrams(Semiring[Bdd], Generic[Token]):
                 end += 1
             below = self.levels[order[at - 1]] if at else -1
             following = bisect_right(taken, below)
-            above = taken[following] if following < len(taken) else self.capacity
-            room = above - below - 1
-            if room < end - at:
+            above = taken[following] if following < len(taken) else None
+            if not self._put(order[at:end], below, above):
                 return False
-            if following == len(taken):
-                # At the end others will follow.
-                room = max(min(room - room // 4, _APART * (end - at)), end - at)
-            for number, token in enumerate(order[at:end], 1):
-                level = below + number * (room + 1) // (end - at + 1)
-                self.levels[token], self.tokens[level] = level, token
-                insort(taken, level)
+            for token in order[at:end]:
+                insort(taken, self.levels[token])
             at = end
+        return True
+
+    def place_last(self, tokens: Sequence[Token]) -> bool:
+        """Gives tokens levels after all others; whether there was room."""
+        return self._put(tokens, max(self.levels.values(), default=-1), None)
+
+    def _put(self, tokens: Sequence[Token], below: int, above: int | None) -> bool:
+        room = (self.capacity if above is None else above) - below - 1
+        if room < len(tokens):
+            return False
+        if above is None:
+            # At the end others will follow.
+            room = max(min(room - room // 4, _APART * len(tokens)), len(tokens))
+        for number, token in enumerate(tokens, 1):
+            level = below + number * (room + 1) // (len(tokens) + 1)
+            self.levels[token], self.tokens[self._variables[level]] = level, token
         return True
 
     def forget(self, tokens: Iterable[Token]) -> None:
         """Frees the levels of tokens that no value depends on any more."""
         for token in tokens:
-            del self.tokens[self.levels.pop(token)]
+            del self.tokens[self._variables[self.levels.pop(token)]]
 
     def deal_out(self, order: Sequence[Token], values: Sequence[Bdd]) -> list[Bdd]:
         """New levels for all tokens, in this order, and the values as they are with them."""
@@ -155,16 +170,20 @@ class FormulaDiagrams(Semiring[Bdd], Generic[Token]):
     def _make_room(self, capacity: int) -> None:
         self.capacity = capacity
         self._set = BddVariableSet(capacity)
-        self._variables = self._set.variable_ids()
-        self._numbers = {each: at for at, each in enumerate(self._variables)}
+        self._ids = self._set.variable_ids()
+        self._variables = self._ids[::-1] if self.newest_first else self._ids  # by level
         self.zero, self.one = self._set.mk_false(), self._set.mk_true()
 
-    def moved(self, value: Bdd, before: Mapping[int, Token]) -> Bdd:
-        # A positive function that is true without a token is true with it.
-        def rebuild(token: Token, low: Bdd, high: Bdd) -> Bdd:
-            return low.l_or(self.literal(token).l_and(high))
+    def moved(self, value: Bdd, before: Mapping[BddVariable, Token]) -> Bdd:
+        return self._fold(value, self.one, self.zero, self._rebuilt, before)
 
-        return self._fold(value, self.one, self.zero, rebuild, before)
+    def taken_from(self, other: FormulaDiagrams[Token], value: Bdd) -> Bdd:
+        """A value of others with the same tokens, in another order."""
+        return other._fold(value, self.one, self.zero, self._rebuilt, other.tokens)
+
+    def _rebuilt(self, token: Token, low: Bdd, high: Bdd) -> Bdd:
+        # A positive function that is true without a token is true with it.
+        return low.l_or(self.literal(token).l_and(high))
 
     # -- to keep and to send
 

@@ -149,7 +149,7 @@ export class ViewPage {
 
   refresh() {
     if (this.waiting) return;
-    const pause = Math.max(0, (this.lastLoad || 0) + Math.max(150, 5 * (this.lastTook || 0)) - performance.now());
+    const pause = Math.max(0, (this.lastLoad || 0) + Math.max(60, 5 * (this.lastTook || 0)) - performance.now());
     this.waiting = setTimeout(() => {
       this.waiting = 0;
       this.load(true);
