@@ -54,9 +54,9 @@ class Compared:
 class SensorNetwork:
     """A program on the nodes of a field.
 
-    `channel` is a hop. `skew` bounds how far a clock is off. `reliable` repeats what was lost, which takes time: bounds are then
-    so much longer. A `radio` that is given has batteries that run empty. `stage_limit` ends recursions that count up (by default, at
-    the number of nodes). `silent_expiry` forgets what left its window without taking back what was derived from it.
+    `channel` is a hop. `skew` bounds how far a clock is off. `reliable` repeats what was lost, which takes time: bounds are
+    then so much longer. A `radio` that is given has batteries that run empty. `stage_limit` ends recursions that count up (by
+    default, at the number of nodes). `silent_expiry` forgets what left its window without taking back what was derived from it.
 
     >>> from whence import Update, load
     >>> program = load('''.decl seen(x:number, y:number, kind:symbol) .input seen .output pair
