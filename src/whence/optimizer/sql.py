@@ -35,10 +35,8 @@ def parse_query(text: str, statistics: Statistics) -> Query:
     if not statements:
         raise QueryError("there is no query")
     if len(statements) > 1 or not isinstance(statements[0], exp.Select):
-        found = (
-            f"there are {len(statements)} statements" if len(statements) > 1 else f"this is {statements[0].key.upper()}"
-        )
-        raise QueryError(f"one SELECT is wanted; {found}")
+        kind = f"this is {statements[0].key.upper()}"
+        raise QueryError(f"one SELECT is wanted; {kind if len(statements) == 1 else f'there are {len(statements)}'}")
     select = statements[0]
     _refuse(select)
     names = _Names(_tables(select), statistics)
