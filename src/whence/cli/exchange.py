@@ -13,6 +13,8 @@ from rich.table import Table
 from whence.cli.evaluate import reported_errors, shown_warnings
 from whence.cli.functions import load_functions
 from whence.cli.programs import FunctionsOption
+from whence.cli.reasoning import SemiringOption as ReasoningSemiringOption
+from whence.cli.reasoning import mapping_lines
 from whence.cli.terminal import counted, err, out, show
 from whence.cli.why import Format, print_answer, print_graph
 from whence.exchange.answers import answers, sql_answers
@@ -23,6 +25,7 @@ from whence.exchange.instance import ON_SPARK, STRATEGIES, Delta, Edit, Instance
 from whence.exchange.model import Files
 from whence.exchange.parser import read_files
 from whence.exchange.peer import Imported, Peer
+from whence.exchange.queries import superfluous_mappings
 from whence.exchange.reconcile import Conflict
 from whence.exchange.replica import Replica
 from whence.exchange.rows import parse_row, show_row, sort_rows
@@ -117,15 +120,29 @@ def _named_files(path: Path) -> Files:
 
 
 @exchange.command()
-def check(confederation: TextArgument, *, functions: FunctionsOption = None) -> None:
+def check(
+    confederation: TextArgument,
+    *,
+    functions: FunctionsOption = None,
+    redundant: Annotated[
+        bool, typer.Option("--redundant", help="Name the mappings that others make superfluous, too.")
+    ] = False,
+    semiring: ReasoningSemiringOption = "boolean",
+) -> None:
     """Say what is wrong with a confederation: every mistake with its place, and cycles that invent values for ever."""
     with _answering():
         found = load_confederation_file(confederation)
         compile_confederation(found, load_functions(functions))
+        superfluous = superfluous_mappings(found, semiring, load_functions(functions)) if redundant else []
+    for each in superfluous:
+        show(out, f"mapping {each.name} can go: others make as much")
+        for line in mapping_lines(each.mappings):
+            show(out, line)
     parts = [counted(len(found.peers), "peer"), counted(len(found.relations), "relation")]
     policies = sum(len(found.policies_of(peer)) for peer in found.peers)
     names = {mapping.name for mapping in found.mappings.values() if not mapping.name.endswith("_back")}
     parts += [counted(len(names), "mapping"), counted(policies, "policy")]
+    parts += [counted(len(superfluous), "redundant mapping")] if redundant else []
     show(out, f"ok: {', '.join(parts)}")
 
 

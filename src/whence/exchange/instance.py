@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple, Protocol, runtime_checkable
 
+from whence.engine.adapt import Adaptation
 from whence.engine.propagate import PropagateDelete
 from whence.exchange.compile import (
     CHOSEN,
@@ -136,6 +137,11 @@ class Instance:
         if isinstance(self._maintained, Recompute):
             return self._maintained.session
         return Session(self.compiled.program, facts=self._maintained.base())
+
+    @property
+    def adaptations(self) -> tuple[Adaptation, ...]:
+        """How the derivations of mappings were adapted that the last `change` changed, where that did not begin anew."""
+        return self._maintained.adaptations if isinstance(self._maintained, Session) else ()
 
     # -- changing it
 
