@@ -78,7 +78,7 @@ test-provenance: setup chromium  ## explanations, causes, repairs; what is equiv
 
 .PHONY: test-pipeline
 test-pipeline: setup java postgres mosquitto  ## sources, sinks, state and parts; kill -9 at any instant
-	$(BIN)/pytest {src/whence,tests}/pipeline tests/faults
+	$(BIN)/pytest {src/whence,tests}/{parts,pipeline} tests/faults
 
 .PHONY: test-building
 test-building: setup postgres mosquitto  ## the smart building, with its servers
