@@ -73,12 +73,12 @@ test-engine: setup  ## maintenance in one process, and random programs against t
 	$(BIN)/pytest src/whence/{backends/local,engine,semiring} tests/{engine,semiring,backends/local,properties} tests/test_*.py
 
 .PHONY: test-provenance
-test-provenance: setup chromium  ## explanations, causes, repairs; what is equivalent
-	$(BIN)/pytest {src/whence,tests}/{provenance,reasoning}
+test-provenance: setup chromium  ## explanations, causes, repairs; what is equivalent; annotated trees
+	$(BIN)/pytest {src/whence,tests}/{provenance,reasoning,trees}
 
 .PHONY: test-pipeline
 test-pipeline: setup java postgres mosquitto  ## sources, sinks, state and parts; kill -9 at any instant
-	$(BIN)/pytest {src/whence,tests}/pipeline tests/faults
+	$(BIN)/pytest {src/whence,tests}/{parts,pipeline} tests/faults
 
 .PHONY: test-building
 test-building: setup postgres mosquitto  ## the smart building, with its servers
@@ -120,7 +120,7 @@ test-docs: setup java postgres mosquitto  ## every block of the docs, every exam
 test-long: setup java postgres chromium mosquitto  ## 20,000 random sequences against the reference; all of conformance on Spark; kills at every instant
 	WHENCE_EXAMPLES=20500 $(BIN)/pytest tests/library tests/properties
 	WHENCE_LONG=1 WHENCE_EXAMPLES=1000 $(BIN)/pytest \
-		tests/{backends/spark,engine,events,exchange,faults,network,optimizer,pipeline/parts,plan,provenance,reasoning,sensors}
+		tests/{backends/spark,engine,events,exchange,faults,network,optimizer,pipeline/parts,plan,provenance,reasoning,sensors,serve,trees}
 
 .PHONY: lint
 lint: setup  ## style, types and import order
@@ -139,13 +139,17 @@ $(BENCH)/.stamp: requirements-bench.lock pyproject.toml
 
 .PHONY: bench
 bench: $(BENCH)/.stamp java  ## measure against DuckDB, Nemo, clingo, Pathway and Spark; tables and plots go to bench/results
-	for suite in load_rules evaluation updates why spark_batch spark_stream; do $(BENCH)/bin/python bench/$$suite.py; done
+	for suite in load_rules evaluation updates why spark_batch spark_stream spark_parts; do $(BENCH)/bin/python bench/$$suite.py; done
 
 EXPERIMENTS := $(filter-out experiments/harness.py experiments/fields.py experiments/networks.py experiments/tpch.py experiments/exchange_workload.py,$(wildcard experiments/*.py))
 .PHONY: experiments
 experiments: $(BENCH)/.stamp  ## make the papers' figures again; tables and plots go to experiments/results
 	$(BENCH)/bin/whence warm
 	for figure in $(EXPERIMENTS); do $(BENCH)/bin/python $$figure; done
+
+.PHONY: screenshots
+screenshots: setup chromium  ## make the pictures of docs/page.md
+	$(BIN)/python tools/screenshots.py
 
 .PHONY: format
 format: setup  ## rewrite the sources in the house style

@@ -17,6 +17,7 @@ from paho.mqtt.client import Client
 from paho.mqtt.enums import CallbackAPIVersion
 
 SECONDS = 5  # that a step moves the building's own clock on
+LASTING = ("seat", "light", "temperature", "kiosk")  # sensors whose last reading is what is
 TASKS = ("browser", "simulation", "render", "build")
 Publish = Callable[[str, list[dict[str, object]]], None]
 
@@ -109,7 +110,7 @@ class Building:
 
     def _say(self, relation: str, op: str, *row: object, time: float | None = None) -> None:
         record = _record(op, relation, *row)
-        self.publish(f"building/{relation}", [record if time is None else {**record, "time": time}])
+        self.publish(f"building/{relation}/{row[0]}", [record if time is None else {**record, "time": time}])
 
     def power_page(self) -> str:
         """What the strip's own web server shows."""
@@ -137,7 +138,7 @@ def calendar_text(floor: Floor, begun: datetime, seed: int = 1) -> str:
 
 
 class Publisher:
-    """Records to a broker, none of them lost."""
+    """Records to a broker, none of them lost. The broker keeps the last reading of a sensor for who comes later."""
 
     def __init__(self, port: int) -> None:
         self._client = Client(CallbackAPIVersion.VERSION2, client_id="building")
@@ -146,7 +147,8 @@ class Publisher:
 
     def __call__(self, topic: str, records: list[dict[str, object]]) -> None:
         payload = "\n".join(json.dumps(record) for record in records)
-        self._client.publish(topic, payload, qos=1).wait_for_publish(20)
+        is_state = topic.split("/")[1] in LASTING
+        self._client.publish(topic, payload, qos=1, retain=is_state).wait_for_publish(20)
 
     def close(self) -> None:
         self._client.disconnect()

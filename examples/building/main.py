@@ -9,6 +9,7 @@ the views of building.dl until it is interrupted, or for so many steps.
 from __future__ import annotations
 
 import argparse
+import signal
 import subprocess
 import sys
 import time
@@ -78,6 +79,7 @@ def fill(url: str, floor: Floor) -> None:
 
 def main() -> None:
     options = _options()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # servers are stopped, whoever ends this
     try:
         with running(options.seed) as here:
             words = [word for source in here.sources for word in ("--updates", source)]

@@ -149,6 +149,18 @@ class AtomicTables:
             removed, inserted = self._collect(updates, now)
         return SteppedEpoch(self._maintainer, removed, inserted)
 
+    def begin_first_steps(self, base: Mapping[str, Iterable[Tuple]]) -> SteppedEpoch[Ids, Lines, Ids]:
+        """The same for the first epoch, with base tuples that the windows know of."""
+        self.windows.begin()
+        self._is_running = True
+        self._steps.enter_context(self._backend.shared.epoch())
+        with self.stats.phase("collect"):
+            encoded = {
+                name: self._backend.encode(name, listed) for name, rows in base.items() if (listed := list(rows))
+            }
+        self._backend.pinned = {}, encoded
+        return SteppedEpoch(self._maintainer, {}, encoded)
+
     def encode(self, name: str, rows: list[Tuple]) -> Lines:
         return self._backend.encode(name, rows)
 

@@ -38,7 +38,7 @@ A node whose epoch raises is of no use any more: make it anew from its base tupl
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -48,6 +48,7 @@ from whence.atomic import AtomicTables
 from whence.backends.local.arrays import Ids, Lines
 from whence.engine.steps import Effect, SteppedEpoch, SupportBatch
 from whence.engine.stratum import Ranking
+from whence.engine.windows import Windows
 from whence.io.changes import Changes, Update
 from whence.lang.fit import check_rows, holds_compounds, with_compounds
 from whence.lang.types import Tuple
@@ -93,10 +94,14 @@ class Node(Reader):
         *,
         limits: Limits = Limits(),  # noqa: B008 - immutable
         on_round: OnRound | None = None,
+        tells: Collection[str] | None = None,
+        windows: Windows | None = None,
     ) -> None:
+        """`tells` are the relations whose tuples the steps give, by default all. `windows` are those that it goes on from."""
         if prepared.strategy != "support":
             raise ValueError(f"nodes are maintained by the strategy support, not {prepared.strategy}")
-        super().__init__(AtomicTables(prepared, limits=limits, on_round=on_round))
+        super().__init__(AtomicTables(prepared, limits=limits, on_round=on_round, windows=windows))
+        self._tells = tells
         self._epoch: SteppedEpoch[Ids, Lines, Ids] | None = None
         self._has_failed = False
         self._may_put_back = False
@@ -154,6 +159,13 @@ class Node(Reader):
             listed = [update._replace(tuple=with_compounds(update.tuple)) for update in listed]
         self._before = self._atomic.stats.copy()
         self._epoch = self._atomic.begin_steps(listed, now)
+
+    def begin_from(self, base: Mapping[str, Iterable[Tuple]]) -> None:
+        """Begins the first epoch with base tuples that its windows know of, and that were checked before."""
+        if self.epoch >= 0 or self._epoch is not None:
+            raise RuntimeError("the first epoch has begun")
+        self._before = self._atomic.stats.copy()
+        self._epoch = self._atomic.begin_first_steps(base)
 
     @property
     def stratum(self) -> tuple[str, ...] | None:
@@ -222,7 +234,8 @@ class Node(Reader):
             raise
 
     def _told(self, effects: Iterable[Effect[Ids]]) -> list[Support]:
-        return [Support(*each) for each in self._atomic.tell_steps(effects)]
+        told = effects if self._tells is None else (each for each in effects if each.relation in self._tells)
+        return [Support(*each) for each in self._atomic.tell_steps(told)]
 
     # -- supports
 

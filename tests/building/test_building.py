@@ -105,7 +105,7 @@ def test_its_views_are_what_the_devices_know(building: Any, tmp_path: Path) -> N
     running = subprocess.Popen(command)
     try:
         wait_until(
-            lambda: "place" in views_in(changes), 120
+            lambda: "occupancy" in views_in(changes), 120
         )  # the database has been read, so the broker is listened to
         building.building.begin()
         building.building.publish("building/wish", [{"op": "+", "relation": "wish", "tuple": ["kiosk", "Word"]}])

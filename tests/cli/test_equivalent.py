@@ -81,3 +81,14 @@ def test_redundant_rules_are_named_and_in_json(whence: Whence) -> None:
     found = json.loads(whence("check", "r.dl", "--redundant", "--json").stdout)["redundant"]
     assert [(each["rule"], each["line"]) for each in found] == [("P#2", 10)]
     assert whence("check", "r.dl", "--redundant", "--semiring", "series").exit_code == 2
+
+
+def test_commands_name_mappings(whence: Whence, folder: Path) -> None:
+    peers = "peer A { R(x: number, y: number). }\npeer B { T(x: number, y: number). }\n"
+    text = peers + "m1: R(x, y) -> T(x, y).\nm2: R(x, y), R(x, z) -> T(x, y)."
+    (folder / "all.peers").write_text(text)
+    checked = whence("exchange", "check", "all.peers", "--redundant")
+    assert checked.stdout.splitlines()[0] == "mapping m2 can go: others make as much"
+    assert checked.stdout.splitlines()[-1].endswith("1 redundant mapping")
+    assert whence("equivalent", "all.peers:m1", "all.peers:m2").exit_code == 0
+    assert whence("equivalent", "all.peers:m1", "all.peers:m2", "--semiring", "why").exit_code == 1

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sqlite3
+
 import pytest
 from tests.exchange.test_vectors import GUS
 from tests.exchange.vectors import FIRST, MAPPINGS, MUSC, NAMES, OSCI, SCHEMAS, SECOND, confederation, null, numbers
 
-from whence.exchange.answers import answers
+from whence.exchange.answers import answers, sql_answers
 from whence.exchange.instance import Instance
 from whence.lang.diagnostics import ProgramError
 
@@ -46,3 +48,48 @@ def test_what_is_not_a_query_is_refused(text: str) -> None:
         answers(numbers(), FILES, "ans(x) :- Q(x), B(x, y).")
     with pytest.raises(ProgramError):
         answers(numbers(), FILES, "ans(x) :- B(x,")
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT name1 FROM U",
+        "SELECT a.name1, b.name2 FROM U a JOIN U b ON a.name2 = b.name1 WHERE a.name1 <> 2",
+        "SELECT name1 FROM U WHERE name1 IN (2, 5) OR name2 = 5 UNION SELECT name2 FROM U WHERE name2 > 5",
+        "SELECT name1 + 1, 'x' FROM U WHERE name1 < name2;",
+        "WITH RECURSIVE r(a, b) AS (SELECT name1, name2 FROM U UNION SELECT r.a, U.name2 FROM r JOIN U ON r.b = U.name1) "
+        "SELECT a FROM r WHERE a = b",
+    ],
+)
+def test_sql_gives_what_a_database_gives(query: str) -> None:
+    instance = numbers()
+    with sqlite3.connect(":memory:") as connection:
+        connection.execute("CREATE TABLE U (name1, name2)")
+        connection.executemany("INSERT INTO U VALUES (?, ?)", instance.relation("uBio.U"))
+        expected = set(connection.execute(query))
+    connection.close()
+    assert sql_answers(instance, FILES, "uBio", query) == expected
+
+
+def test_sql_over_nulls() -> None:
+    pairs = "SELECT x.name, y.name FROM B x JOIN B y ON x.bid = y.bid"
+    rules = answers(numbers(), FILES, "ans(y, z) :- B(x, y), B(x, z)")
+    assert sql_answers(numbers(), FILES, "BioSQL", pairs) == rules
+    assert sql_answers(numbers(), FILES, "BioSQL", "SELECT * FROM B") == {(7, 8)}
+    assert sql_answers(numbers(), FILES, "BioSQL", "SELECT bid FROM B WHERE name = 3", nulls=True) == {(FIRST,)}
+
+
+@pytest.mark.parametrize(
+    "query", ["SELECT count(*) FROM B", "SELECT name FROM B WHERE NOT EXISTS (SELECT 1 FROM B b WHERE b.bid = B.name)"]
+)
+def test_sql_without_certain_answers_is_refused(query: str) -> None:
+    with pytest.raises(ValueError, match="no aggregates and no negation"):
+        sql_answers(numbers(), FILES, "BioSQL", query)
+
+
+def test_mistakes_in_sql_are_shown_in_the_query() -> None:
+    with pytest.raises(ProgramError) as caught:
+        sql_answers(numbers(), FILES, "BioSQL", "SELECT nam\nFROM B")
+    assert str(caught.value).startswith("<query>:1:8: error[W0603]")
+    with pytest.raises(ProgramError):
+        sql_answers(numbers(), FILES, "BioSQL", "SELECT name1 FROM U")

@@ -6,6 +6,8 @@ import sqlite3
 from pathlib import Path
 
 import psycopg
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from tests.exchange.vectors import DROS, MUSC, NAMES, OSCI, PERI, null
 from tests.pipeline.conftest import database, postgres_server  # noqa: F401
@@ -18,14 +20,15 @@ from whence.exchange.tables import PeerTables
 from whence.io import FactError
 from whence.lang.types import Tuple
 from whence.pipeline.files import StateError
+from whence.pipeline.sources.capture import capture_sql
 
 B = Relation("BioSQL", "B", (Column("bid", "number"), Column("name", "symbol")))
 ALL = {(4472, PERI), (null(OSCI), OSCI), (null(OSCI), DROS), (null(MUSC), MUSC)}
 
 
-@pytest.fixture(params=["csv", "sqlite", "duckdb", "postgres"])
+@pytest.fixture(params=["csv", "sqlite", "duckdb", "parquet", "postgres"])
 def address(request: pytest.FixtureRequest) -> str | None:
-    places = {"csv": None, "sqlite": "sqlite:own.db", "duckdb": "duckdb:own.duckdb"}
+    places = {"csv": None, "sqlite": "sqlite:own.db", "duckdb": "duckdb:own.duckdb", "parquet": "parquet:own"}
     return request.getfixturevalue("database") if request.param == "postgres" else places[request.param]
 
 
@@ -122,5 +125,64 @@ def test_what_is_wrong_with_a_table_is_told(tmp_path: Path) -> None:
     ]
     with pytest.raises(StateError, match="there are no tables at oracle:x"):
         open_tables("oracle:x", tmp_path)
-    with pytest.raises(StateError, match="the peer's database: "):
+    with pytest.raises(FactError, match="cannot connect to PostgreSQL"):
         content(open_tables("postgresql://nobody@127.0.0.1:1/none", tmp_path))
+
+
+def test_only_what_was_touched_is_read_of_captured_tables(database: str, tmp_path: Path) -> None:  # noqa: F811
+    store, files = tmp_path / "store", (("all.peers", NAMES),)
+    with psycopg.connect(database) as connection:
+        connection.execute('CREATE TABLE "B" (bid bigint, name text NOT NULL, own serial PRIMARY KEY)')
+        connection.execute('INSERT INTO "B" VALUES (4472, %s), (1, %s)', (PERI, "mistake"))
+        connection.execute(capture_sql(["B"]))
+    Peer.create(tmp_path / "biosql", "BioSQL", store, files=files, where=database).close()
+    Peer.create(tmp_path / "gus", "GUS", store).close()
+    (tmp_path / "gus/tables").mkdir()
+    (tmp_path / "gus/tables/G.csv").write_text(f"id,name,canon\n1,{OSCI},{DROS}\n2,{MUSC},{MUSC}\n")
+    with Peer.open(tmp_path / "gus") as gus:
+        gus.publish()
+    with Peer.open(tmp_path / "biosql") as peer:
+        peer.import_()
+    with psycopg.connect(database) as connection, Peer.open(tmp_path / "biosql") as peer:
+        assert peer.pending_edits() == []
+        connection.execute('DELETE FROM "B" WHERE name = %s', (MUSC,))
+        connection.execute('UPDATE "B" SET name = %s WHERE bid = 1', ("Blatta orientalis",))
+        connection.execute('INSERT INTO "B" VALUES (2, %s)', ("undone",))
+        connection.execute('DELETE FROM "B" WHERE bid = 2')
+        assert peer.pending_edits() == [], "not committed"
+        connection.commit()
+        # One that nobody captured: it is not looked for.
+        connection.execute('ALTER TABLE "B" DISABLE TRIGGER USER')
+        connection.execute('INSERT INTO "B" VALUES (3, %s)', ("unnoticed",))
+        connection.execute('ALTER TABLE "B" ENABLE TRIGGER USER')
+        connection.commit()
+        assert {tuple(each) for each in peer.pending_edits()} == {
+            ("+", "rejected", "BioSQL.B", (null(MUSC), MUSC)),
+            ("-", "local", "BioSQL.B", (1, "mistake")),
+            ("+", "local", "BioSQL.B", (1, "Blatta orientalis")),
+        }
+        peer.import_()
+        assert peer.pending_edits() == []
+        # What is forgotten is not known: the table is read.
+        connection.execute("SELECT whence_capture.forget('public.B', now() + interval '1 day')")
+        connection.execute('DELETE FROM "B" WHERE bid = 4472')
+        connection.commit()
+        assert {tuple(each)[:2] + tuple(each)[3:] for each in peer.pending_edits()} >= {("-", "local", (4472, PERI))}
+
+
+def test_parquet_written_elsewhere(tmp_path: Path) -> None:
+    tables = open_tables("parquet:own", tmp_path)
+    (tmp_path / "own/B.parquet").mkdir(parents=True)
+    for at, row in enumerate(((1, "a"), (2, "b"))):
+        pq.write_table(pa.table({"bid": [row[0]], "name": [row[1]]}), tmp_path / f"own/B.parquet/part-{at}.parquet")
+    assert content(tables) == {(1, "a"), (2, "b")}
+    with pytest.raises(StateError, match="cannot replace at once"):
+        edit(tables, add={(3, "c")})
+    pq.write_table(pa.table({"bid": ["x", None], "name": ["a", "b"]}), tmp_path / "own/C.parquet")
+    (tmp_path / "own/D.parquet").write_text("no")
+    with pytest.raises(FactError) as caught:
+        tables.read([Relation("BioSQL", name, B.columns) for name in ("C", "D")])
+    first, second, third = caught.value.problems
+    assert first.endswith("C.parquet: row 1: 'x' is not a number")
+    assert second.endswith("row 2: bid is NULL, and no mapping invented that")
+    assert "D.parquet: " in third

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.faults.victims import run, run_in_parts
-from tests.faults.workload import write_workload
+from tests.faults.workload import PROGRAM, TOGETHER, write_workload
 
 from whence import load_file, reference
 from whence.lang.types import Tuple
@@ -81,31 +81,33 @@ def test_a_kill_at_every_instant_of_a_short_run(tmp_path: Path) -> None:
             assert results(folder) == expected, at
 
 
-def test_a_kill_at_every_instant_of_a_short_run_in_parts(tmp_path: Path) -> None:
+@pytest.mark.parametrize("program", [PROGRAM, TOGETHER], ids=["apart", "together"])
+def test_a_kill_at_every_instant_of_a_short_run_in_parts(program: str, tmp_path: Path) -> None:
     """In the driver's work and in that of tasks, at every 60th instant, unless there is time."""
-    write_workload(tmp_path / "whole", 8, seed=5)
+    write_workload(tmp_path / "whole", 8, seed=5, program=program)
     changes, _, views = uninterrupted(tmp_path / "whole")
-    code, instants = run_in_parts(_fresh(tmp_path / "counted"))
+    code, instants = run_in_parts(_fresh(tmp_path / "counted", program))
     assert (code, results(tmp_path / "counted")[0::2]) == (0, (changes, views))
     assert instants > 200
     for at in range(1, instants + 1, 1 if LONG else 60):
-        folder = _fresh(tmp_path / f"killed{at}")
+        folder = _fresh(tmp_path / f"killed{at}", program)
         assert was_killed(run_in_parts(folder, kill_at=at, halve=bool(at % 2)), at)
         assert run_in_parts(folder)[0] == 0, at
         assert results(folder)[0::2] == (changes, views), at
 
 
 @pytest.mark.parametrize(
-    ("way", "epochs", "kills"),
-    [((), 200, 25), (("--partitions", "2"), 60, 20)] if LONG else [((), 50, 1), (("--partitions", "2"), 30, 1)],
-    ids=["in the driver", "in parts"],
+    ("program", "way", "epochs", "kills"),
+    [(PROGRAM, (), 200, 25), (PROGRAM, ("--partitions", "2"), 60, 20), (TOGETHER, ("--partitions", "2"), 30, 10)]
+    if LONG
+    else [(PROGRAM, (), 50, 1), (PROGRAM, ("--partitions", "2"), 30, 1)],
 )
-def test_kills_of_a_run_on_spark(way: tuple[str, ...], epochs: int, kills: int, tmp_path: Path) -> None:
+def test_kills_of_a_run_on_spark(program: str, way: tuple[str, ...], epochs: int, kills: int, tmp_path: Path) -> None:
     """One kill, or more if there is time: of the driver, and with it of Java and of the workers that have the state."""
     options = ("--snapshot-every", "15", "--retain", "40")
-    write_workload(tmp_path / "whole", epochs, seed=6)
+    write_workload(tmp_path / "whole", epochs, seed=6, program=program)
     expected = uninterrupted(tmp_path / "whole", *options)
-    write_workload(tmp_path / "killed", epochs, seed=6)
+    write_workload(tmp_path / "killed", epochs, seed=6, program=program)
     source = random.Random(6)
     killed = 0
     while killed < kills:
@@ -116,12 +118,12 @@ def test_kills_of_a_run_on_spark(way: tuple[str, ...], epochs: int, kills: int, 
         if code == 0:
             assert results(tmp_path / "killed") == expected
             shutil.rmtree(tmp_path / "killed")
-            write_workload(tmp_path / "killed", epochs, seed=6)
+            write_workload(tmp_path / "killed", epochs, seed=6, program=program)
     assert run(tmp_path / "killed", *options, *way, on_spark=True)[0] == 0
     assert results(tmp_path / "killed") == expected
     assert isinstance(read_state(tmp_path / "killed" / "state"), PartedStore if way else WholeStore)
 
 
-def _fresh(folder: Path) -> Path:
-    write_workload(folder, 8, seed=5)
+def _fresh(folder: Path, program: str = PROGRAM) -> Path:
+    write_workload(folder, 8, seed=5, program=program)
     return folder

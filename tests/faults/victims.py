@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from tests.pipeline.parts.carrier import InProcess
+
 from whence import load_file
 from whence.cli import app
 from whence.io.changes import Epoch, Position
@@ -27,7 +29,9 @@ from whence.pipeline.lines import Lines
 from whence.pipeline.options import RunOptions
 from whence.pipeline.parts.keeper import PartedKeeper
 from whence.pipeline.parts.open import open_state
-from whence.pipeline.parts.worker import Done, Order
+from whence.pipeline.parts.orders import Done
+from whence.pipeline.parts.rounds import Rounds
+from whence.pipeline.parts.worker import Order
 from whence.pipeline.records import cut_epochs
 from whence.pipeline.sinks.json_lines import JsonLinesSink
 from whence.pipeline.store import WholeStore
@@ -83,7 +87,8 @@ def _run_in_parts(folder: str, kill_at: int | None, halve: bool, counted: Any) -
             whole.apply([epoch])
         whole.hand_over()
     store = state.in_parts(3, sink.write)
-    keeper = PartedKeeper(store, _in_turn, RunOptions(sinks=[sink], snapshot_every=3, retain=2), tasks=2)
+    run = Rounds(InProcess()) if store.manifest.ships else _in_turn
+    keeper = PartedKeeper(store, run, RunOptions(sinks=[sink], snapshot_every=3, retain=2), tasks=2)
     for epoch in _epochs(program, keeper.source):
         keeper.apply([epoch])
     keeper.close()

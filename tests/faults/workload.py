@@ -24,6 +24,31 @@ cheapest(x, c) :- link(x, _, _), c = min d : { link(x, _, d) }.
 .output lonely
 .output cheapest
 """
+# The same of relations that cannot be split so that parts need nothing of each other.
+TOGETHER = """\
+.decl link(src: symbol, dst: symbol, cost: number)
+.input link
+.lifetime link 90
+.decl node(name: symbol)
+.input node
+.window node(rows=6)
+.decl reach(src: symbol, dst: symbol)
+reach(x, y) :- link(x, y, _).
+reach(x, z) :- reach(x, y), reach(y, z).
+.decl lonely(name: symbol)
+lonely(x) :- node(x), !reach(_, x).
+.decl way(src: symbol, dst: symbol, cost: number)
+way(x, y, c) :- link(x, y, c).
+way(x, z, c + d) :- cheapest(x, y, c), cheapest(y, z, d).
+.decl cheapest(src: symbol, dst: symbol, cost: number)
+cheapest(x, y, c) :- way(x, y, _), c = min d : { way(x, y, d) }.
+.decl size(n: number)
+size(n) :- n = count : { reach(_, _) }.
+.output reach
+.output lonely
+.output cheapest
+.output size
+"""
 POISON = (
     '{"op": "+", "relation": "link", "tuple": ["a"]}',
     "?",
@@ -31,7 +56,7 @@ POISON = (
 )
 
 
-def write_workload(folder: Path, epochs: int, *, seed: int) -> None:
+def write_workload(folder: Path, epochs: int, *, seed: int, program: str = PROGRAM) -> None:
     """`program.dl` and `updates.jsonl`."""
     source = random.Random(seed)
     names = "abcdefgh"
@@ -51,5 +76,5 @@ def write_workload(folder: Path, epochs: int, *, seed: int) -> None:
             lines.append(json.dumps({"tick": epoch}))
         lines.append('{"commit": true}')
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "program.dl").write_text(PROGRAM)
+    (folder / "program.dl").write_text(program)
     (folder / "updates.jsonl").write_text("".join(f"{line}\n" for line in lines))

@@ -15,7 +15,8 @@ from tests.properties.programs import Run, runs
 from whence import load, reference
 from whence.lang.program import Program
 from whence.lang.types import Tuple, Variant
-from whence.plan.partition import NotPartitionable, Partitioning, describe_partitioning, part_of, partition
+from whence.plan.describe_parts import describe_partitioning
+from whence.plan.partition import NotPartitionable, Partitioning, part_of, partition
 
 EXAMPLES = int(os.environ.get("WHENCE_EXAMPLES", "60"))
 PARTS = 3

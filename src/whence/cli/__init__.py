@@ -88,6 +88,12 @@ COMMANDS = (
         PROGRAMS,
     ),
     LazyCommand(
+        "trees",
+        "whence.cli.trees:trees",
+        "Query annotated trees, XML and JSON: by clearance, with provenance, incomplete or changing.",
+        PROGRAMS,
+    ),
+    LazyCommand(
         "events",
         "whence.cli.events:events",
         "Run event programs, keep what is needed to say why, and ask.",

@@ -13,16 +13,19 @@ from rich.table import Table
 from whence.cli.evaluate import reported_errors, shown_warnings
 from whence.cli.functions import load_functions
 from whence.cli.programs import FunctionsOption
+from whence.cli.reasoning import SemiringOption as ReasoningSemiringOption
+from whence.cli.reasoning import mapping_lines
 from whence.cli.terminal import counted, err, out, show
 from whence.cli.why import Format, print_answer, print_graph
-from whence.exchange.answers import answers
+from whence.exchange.answers import answers, sql_answers
 from whence.exchange.check import load_confederation_file
 from whence.exchange.compile import compile_confederation
 from whence.exchange.explain import ExchangeDerivations, cost_in_eyes_of, restrict
-from whence.exchange.instance import STRATEGIES, Delta, Edit
+from whence.exchange.instance import ON_SPARK, STRATEGIES, Delta, Edit, Instance
 from whence.exchange.model import Files
 from whence.exchange.parser import read_files
 from whence.exchange.peer import Imported, Peer
+from whence.exchange.queries import superfluous_mappings
 from whence.exchange.reconcile import Conflict
 from whence.exchange.replica import Replica
 from whence.exchange.rows import parse_row, show_row, sort_rows
@@ -55,7 +58,7 @@ RowArgument = Annotated[
 ]
 PreviewOption = Annotated[bool, typer.Option("--preview", help="Only show what would happen.")]
 StrategyOption = Annotated[
-    str, typer.Option(metavar="NAME", help=f"How rows are kept current: {', '.join(STRATEGIES)}.")
+    str, typer.Option(metavar="NAME", help=f"How rows are kept current: {', '.join(STRATEGIES)}; or on {ON_SPARK}.")
 ]
 _MOST = 20
 
@@ -96,7 +99,8 @@ def init(
     tables: Annotated[
         str | None,
         typer.Option(
-            metavar="ADDRESS", help="sqlite:FILE, duckdb:FILE or postgresql://…; else CSV files in DIR/tables."
+            metavar="ADDRESS",
+            help="sqlite:FILE, duckdb:FILE, parquet:FOLDER or postgresql://…; else CSV files in DIR/tables.",
         ),
     ] = None,
     sign: Annotated[bool, typer.Option("--sign", help="Make a key, and sign whatever the peer publishes.")] = False,
@@ -116,15 +120,29 @@ def _named_files(path: Path) -> Files:
 
 
 @exchange.command()
-def check(confederation: TextArgument, *, functions: FunctionsOption = None) -> None:
+def check(
+    confederation: TextArgument,
+    *,
+    functions: FunctionsOption = None,
+    redundant: Annotated[
+        bool, typer.Option("--redundant", help="Name the mappings that others make superfluous, too.")
+    ] = False,
+    semiring: ReasoningSemiringOption = "boolean",
+) -> None:
     """Say what is wrong with a confederation: every mistake with its place, and cycles that invent values for ever."""
     with _answering():
         found = load_confederation_file(confederation)
         compile_confederation(found, load_functions(functions))
+        superfluous = superfluous_mappings(found, semiring, load_functions(functions)) if redundant else []
+    for each in superfluous:
+        show(out, f"mapping {each.name} can go: others make as much")
+        for line in mapping_lines(each.mappings):
+            show(out, line)
     parts = [counted(len(found.peers), "peer"), counted(len(found.relations), "relation")]
     policies = sum(len(found.policies_of(peer)) for peer in found.peers)
     names = {mapping.name for mapping in found.mappings.values() if not mapping.name.endswith("_back")}
     parts += [counted(len(names), "mapping"), counted(policies, "policy")]
+    parts += [counted(len(superfluous), "redundant mapping")] if redundant else []
     show(out, f"ok: {', '.join(parts)}")
 
 
@@ -296,7 +314,9 @@ def why(
     """Show why a row is there: from whom, through which mappings. The exit code is 1 if it is not."""
     with _opened(folder, functions) as peer:
         fact = Fact(*_row(peer, row))
-        instance = peer.instance if at is None else Replica.at(peer.store, at, functions=peer.functions).instance
+        instance = peer.instance if at is None else _instance_at(peer, at)
+        _check_known(through, [*instance.confederation.mappings], "mapping")
+        _check_known(source, instance.confederation.peers, "peer")
         derivations = ExchangeDerivations(instance)
         if cost:
             show(out, f"{show_row(*fact)} costs {peer.name} {peer.cost(*fact):g}")
@@ -308,6 +328,18 @@ def why(
                 print_graph(graph, derivations.program, shape, as_json=as_json)
             else:
                 show(out, _value(graph, semiring, peer))
+
+
+def _instance_at(peer: Peer, number: int) -> Instance:
+    if number > peer.store.last:
+        raise ValueError(f"there is no entry {number}: the last is {peer.store.last}")
+    return Replica.at(peer.store, number, functions=peer.functions).instance
+
+
+def _check_known(names: Iterable[str] | None, known: Iterable[str], what: str) -> None:
+    for name in names or ():
+        if name not in known:
+            raise ValueError(f"there is no {what} {name}; there are {', '.join(known)}")
 
 
 def _value(graph: DerivationGraph, name: str, peer: Peer) -> str:
@@ -348,14 +380,21 @@ def uses(folder: FolderArgument, row: RowArgument, *, functions: FunctionsOption
 @exchange.command()
 def query(
     folder: FolderArgument,
-    rules: Annotated[str, typer.Argument(metavar="RULES", help="Such as 'ans(n) :- B(b, n).'")],
+    question: Annotated[
+        str, typer.Argument(metavar="RULES|SQL", help="Such as 'ans(n) :- B(b, n).' or 'SELECT name FROM B'.")
+    ],
     *,
     nulls: Annotated[bool, typer.Option("--nulls", help="Also answers that hold invented values.")] = False,
     functions: FunctionsOption = None,
 ) -> None:
     """Ask what holds, whatever values the invented ones stand for."""
     with _opened(folder, functions) as peer:
-        for row in sort_rows(answers(peer.instance, peer.replica.files, rules, nulls=nulls)):
+        files = peer.replica.files
+        if question.lstrip().upper().startswith(("SELECT", "WITH")):
+            found = sql_answers(peer.instance, files, peer.name, question, nulls=nulls)
+        else:
+            found = answers(peer.instance, files, question, nulls=nulls)
+        for row in sort_rows(found):
             typer.echo("\t".join(value if isinstance(value, str) else show_value(value) for value in row))
 
 

@@ -9,8 +9,8 @@ from whence.cli.programs import ConfinedOption, FunctionsOption, ProgramArgument
 from whence.lang.program import output_names
 from whence.plan import compile_evaluation, compile_plan
 from whence.plan.describe import describe_plan
+from whence.plan.describe_parts import describe_partitioning
 from whence.plan.describe_places import describe_places
-from whence.plan.partition import describe_partitioning
 from whence.plan.simplify import simplify as without_superfluous
 
 
@@ -30,9 +30,9 @@ def explain_plan(
     Strata come in the order they are evaluated. For each rule there is one plan for each literal that can change: the joins and
     tests that find what follows, with the indexes they use. $0, $1, … are the values of variables.
 
-    The end tells whether the state of a run can be kept in parts, and by which columns; and, where arguments marked @ say which
-    node holds a tuple, what each node runs and what is shipped where. With --sensors it is where tuples live on a field, where
-    they are stored and look for partners, and by when results are final.
+    The end tells whether the state of a run can be kept in parts, by which columns, and what parts ship each other; and, where
+    arguments marked @ say which node holds a tuple, what each node runs and what is shipped where. With --sensors it is where
+    tuples live on a field, where they are stored and look for partners, and by when results are final.
     """
     with reported_errors():
         loaded = load_program(program, functions, confined=confined)

@@ -86,7 +86,7 @@ def open_subject(path: Path, functions: Path | None, facts: Path, *, confined: b
     """Whom to ask about a program and its facts, or about the last epoch of a state."""
     if path.is_dir():
         store = read_state(path, load_functions(functions))
-        if isinstance(store, PartedStore):
+        if isinstance(store, PartedStore) and not store.manifest.ships:
             return _parted(store)
     return Deriver(open_session(path, functions, facts, confined=confined))
 

@@ -28,13 +28,21 @@ SemiringOption = Annotated[
 
 
 def named_query(text: str, functions: Functions | None) -> Query:
-    """The query that PROGRAM:RELATION names, or a program with one output. Rules may have a minus."""
+    """The query that PROGRAM:RELATION names, or a program with one output. Rules may have a minus.
+
+    A mapping of a confederation, as FILE.peers:MAPPING, shows the variables that its heads use.
+    """
     path, relation = Path(text), ""
     if not path.is_file():
         name, _, relation = text.rpartition(":")
         path = Path(name)
     if not path.is_file() or (not relation and str(path) != text):
         raise typer.BadParameter(f"{text} is neither a program nor PROGRAM:RELATION")
+    if path.suffix == ".peers":
+        from whence.exchange.check import load_confederation_file  # noqa: PLC0415 - only confederations need it
+        from whence.exchange.queries import mappings_as_rules  # noqa: PLC0415
+
+        return query_of(mappings_as_rules(load_confederation_file(path), functions), relation)
     program, minus = load_signed_file(path, functions=functions)
     if not relation:
         outputs = output_names(program)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Event
+from threading import Event, Thread
 from typing import Annotated
 
 import typer
@@ -16,13 +16,15 @@ from whence.cli.functions import load_functions
 from whence.cli.programs import FunctionsOption, existing_file, load_program
 from whence.cli.progress import Progress
 from whence.cli.run import interrupts, opened_state, source_argument, with_present_inputs
-from whence.cli.terminal import err, out
+from whence.cli.terminal import err, out, show
 from whence.io import FactError
 from whence.io import updates as records
 from whence.io.changes import Changes, Epoch, Position, Update
 from whence.lang.program import Program
 from whence.lang.types import Tuple
 from whence.pipeline.extras import extra
+from whence.pipeline.files import StateError
+from whence.pipeline.folder import Store
 from whence.pipeline.keeper import ResidentKeeper
 from whence.pipeline.options import RETAIN, SNAPSHOT_EVERY, RunOptions
 from whence.pipeline.records import Bury
@@ -31,8 +33,9 @@ from whence.pipeline.sources.named import NamedSource, NamedSources
 
 with extra("serve"):
     from whence.serve.app import Served
+    from whence.serve.assets import missing
     from whence.serve.dashboards import Dashboard, beside, read_dashboard
-    from whence.serve.follow import Follower
+    from whence.serve.follow import Follower, recall
     from whence.serve.live import LiveViews
     from whence.serve.server import HOST, PORT, Bind, NotSafe, Server
 
@@ -178,6 +181,8 @@ def _listening(opened: _Opened, bind: Bind, seconds: float) -> Iterator[None]:
             [f"cannot listen on {bind.host}, port {bind.port}: {error.strerror or error}"],
             hints=["--port 0 takes any that is free"],
         ) from None
+    if what := missing():
+        show(err, f"warning: {what}")
     opened.live.warm()
     with server:
         out.print(f"serving {opened.live.name} at {server.address}")
@@ -217,6 +222,8 @@ class _Asked:
             live = LiveViews(keeper.session, epoch=keeper.epoch, lock=keeper.lock, name=path.name)
             views.append(live)
             live.lag = lambda: _behind(self.updates, keeper.source)
+            if store is not None and keeper.epoch:
+                Thread(target=_recall, args=(live, store), daemon=True).start()
             opened = _Opened(live, lambda: self._take(keeper, live, interrupt.is_set), dashboard)
 
             def write(updates: Sequence[Update]) -> EpochReport:
@@ -251,6 +258,13 @@ class _Asked:
             live.bury(letter.reason, letter.record, f"{self.updates.place_of(place)}:{letter.line}")
 
         return bury
+
+
+def _recall(live: LiveViews, store: Store) -> None:
+    try:
+        recall(live, store.folder, store.program.functions)
+    except StateError as error:
+        show(err, f"warning: epochs before this run cannot be looked at: {error}")
 
 
 def _behind(updates: NamedSource | NamedSources | None, place: Position) -> dict[str, int]:

@@ -1,12 +1,14 @@
 """Queries over what peers have. A certain answer holds whatever values the nulls stand for: one that has none in it.
 
-A query is rules, `ans(y) :- B(x, y).`; they become mappings into relations of a peer of their own, which is there for the
-question only. Nulls join like any value: two are equal if they are the same.
+A query is rules, `ans(y) :- B(x, y).`, or SQL over the tables of a peer; both become mappings into relations of a peer of their
+own, which is there for the question only. Nulls join like any value: two are equal if they are the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import product
 
 from whence.exchange.check import load_confederation
 from whence.exchange.instance import Instance
@@ -16,10 +18,13 @@ from whence.lang import tree
 from whence.lang.diagnostics import ProgramError
 from whence.lang.parser import parse
 from whence.lang.printer import print_node
-from whence.lang.source import Source
+from whence.lang.rewrite import rebuild
+from whence.lang.source import File, Segment, Source
+from whence.lang.sql import translate
 from whence.lang.types import Tuple
 
 _ASKING = "Query"
+_SQL_TYPES = {"number": "BIGINT", "unsigned": "BIGINT", "float": "DOUBLE PRECISION", "symbol": "TEXT"}
 
 
 def answers(instance: Instance, files: Files, text: str, *, nulls: bool = False) -> set[Tuple]:
@@ -28,8 +33,91 @@ def answers(instance: Instance, files: Files, text: str, *, nulls: bool = False)
     `files` is the confederation's text. Raises ValueError for what is not a query, and `ProgramError` for what is wrong in it.
     """
     rules = _rules(text)
+    return _answers(instance, files, rules, _schemas(instance, rules), nulls=nulls)
+
+
+def sql_answers(instance: Instance, files: Files, peer: str, query: str, *, nulls: bool = False) -> set[Tuple]:
+    """The same for a query in SQL over the peer's tables. Aggregates and negation have no certain answers here: ValueError."""
+    text = ""
+    tables = {each.name: each for each in instance.confederation.relations_of(peer)}
+    for name, relation in tables.items():
+        columns = ", ".join(f'"{each.name}" {_SQL_TYPES[each.type]}' for each in relation.columns)
+        text += f'CREATE TABLE "{name}" ({columns});\n'
+    text += f'CREATE VIEW "{_ASKING}_answer" AS\n'
+    asked = query.strip().removesuffix(";")
+    segments = [Segment(0, File("<tables>", text), 0), Segment(len(text), File("<query>", asked), 0)]
+    source = Source(f"{text}{asked};", tuple(segments))
+    module, errors = translate(source)
+    if errors:
+        raise ProgramError(source, tuple(errors))
+    full = {name: each.full_name for name, each in tables.items()}
+    rules = [
+        plain
+        for rule in module.statements
+        if isinstance(rule, tree.Rule)
+        for plain in _plain_rules(_with_names(rule, full))
+    ]
+    heads = {rule.heads[0].relation for rule in rules}
+    schemas = {
+        name: [attribute.type.name for attribute in each.attributes]
+        for each in module.statements
+        if isinstance(each, tree.RelationDecl)
+        for name in each.names
+        if name in heads
+    }
+    return _answers(instance, files, rules, schemas, nulls=nulls)
+
+
+def _plain_rules(rule: tree.Rule) -> Iterator[tree.Rule]:
+    """Rules with atoms and comparisons only: alternatives become several."""
+    assert rule.body is not None
+    head = rule.heads[0]
+    bound: list[tree.Formula] = []
+    args: list[tree.Term] = []
+    for at, arg in enumerate(head.args):
+        if isinstance(arg, tree.Variable | tree.Number | tree.String):
+            args.append(arg)
+        else:
+            args.append(tree.Variable(f"column{at}", arg.span))
+            bound.append(tree.Constraint("=", args[-1], arg, arg.span))
+    for parts in _alternatives(rule.body):
+        if not all(isinstance(each, tree.Atom | tree.Constraint) and not _has_aggregate(each) for each in parts):
+            raise ValueError(
+                "a query has joins, comparisons, UNION and WITH RECURSIVE, but no aggregates and no negation"
+            )
+        body = tree.And((*parts, *bound), rule.span) if len(parts) + len(bound) > 1 else parts[0]
+        yield replace(rule, heads=(replace(head, args=tuple(args)),), body=body)
+
+
+def _alternatives(formula: tree.Formula) -> list[tuple[tree.Formula, ...]]:
+    if isinstance(formula, tree.Or):
+        return [each for item in formula.items for each in _alternatives(item)]
+    if isinstance(formula, tree.And):
+        parts = product(*(_alternatives(item) for item in formula.items))
+        return [tuple(each for part in choice for each in part) for choice in parts]
+    return [(formula,)]
+
+
+def _has_aggregate(formula: tree.Formula) -> bool:
+    return any(isinstance(each, tree.Aggregate) for each in tree.walk(formula))
+
+
+def _with_names(rule: tree.Rule, names: Mapping[str, str]) -> tree.Rule:
+    def renamed(node: object) -> object:
+        return replace(node, relation=names.get(node.relation, node.relation)) if isinstance(node, tree.Atom) else node
+
+    return rebuild(rule, renamed)
+
+
+def _answers(
+    instance: Instance,
+    files: Files,
+    rules: Sequence[tree.Rule],
+    schemas: Mapping[str, Sequence[str]],
+    *,
+    nulls: bool,
+) -> set[Tuple]:
     asked = rules[-1].heads[0].relation
-    schemas = _schemas(instance, rules)
     block = " ".join(
         f"{name}({', '.join(f'c{at}: {each}' for at, each in enumerate(types))})." for name, types in schemas.items()
     )
@@ -72,6 +160,9 @@ def _schemas(instance: Instance, rules: Sequence[tree.Rule]) -> Mapping[str, Seq
     }
     for each in relations.values():
         known.setdefault(each.name, [column.type for column in each.columns])
+    for atom in (each for rule in rules for each in tree.walk(rule.body) if isinstance(each, tree.Atom)):
+        if atom.relation in known and len(known[atom.relation]) != len(atom.args):
+            raise ValueError(f"{atom.relation} has {len(known[atom.relation])} columns, not {len(atom.args)}")
     found: dict[str, Sequence[str]] = {}
     for _ in rules:  # a rule may use the head of a later one
         for rule in rules:

@@ -28,6 +28,7 @@ from whence.lang import tree
 from whence.lang.diagnostics import Diagnostics
 from whence.lang.load import Functions, check
 from whence.lang.program import Program
+from whence.lang.rewrite import rebuild
 from whence.lang.tree import Span
 
 LOCAL, REJECTED, LOST, CHOSEN = "local", "rejected", "lost", "chosen"
@@ -512,17 +513,4 @@ def _type(type_: str, nullable: bool = False) -> tree.TypeRef:
 
 def _substitute(formula: tree.Formula, values: Mapping[str, tree.Term]) -> tree.Formula:
     """The formula with terms for its variables."""
-
-    def changed(node: object) -> object:
-        if isinstance(node, tree.Variable):
-            return values.get(node.name, node)
-        if isinstance(node, tuple) and not hasattr(node, "_fields"):
-            return tuple(changed(each) for each in node)
-        parts = tree.parts_of(type(node))
-        if parts is None:
-            return node
-        return replace(node, **{name: changed(getattr(node, name)) for name in parts})  # type: ignore[type-var]
-
-    result = changed(formula)
-    assert isinstance(result, tree.Formula)
-    return result
+    return rebuild(formula, lambda node: values.get(node.name, node) if isinstance(node, tree.Variable) else node)

@@ -10,16 +10,15 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from decimal import Decimal
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from whence.exchange.instance import Delta
 from whence.exchange.model import Relation
-from whence.exchange.rows import fitted, is_null, sort_rows
-from whence.exchange.tables import CsvTables, PeerTables, cell_text, cell_value
+from whence.exchange.rows import is_null, sort_rows
+from whence.exchange.tables import CsvTables, ParquetTables, PeerTables, cell_text, value_of
 from whence.io import FactError
-from whence.lang.types import Tuple, Value
+from whence.lang.types import Tuple
 from whence.pipeline.extras import extra
 from whence.pipeline.files import StateError
 
@@ -125,7 +124,7 @@ class DatabaseTables:
             nulls = iter(found[len(names) :])
             try:
                 row = [
-                    _value(value, next(nulls) if companion else None, column.type, column.name)
+                    value_of(value, next(nulls) if companion else None, column.type, column.name)
                     for value, companion, column in zip(found, companions, relation.columns, strict=False)
                 ]
             except ValueError as error:
@@ -149,10 +148,20 @@ class DatabaseTables:
                 for column, value in zip(relation.columns, row, strict=True)
             ):
                 continue
-            cells = self._cells(relation, row, present)
-            mark, same = self._dialect.placeholder, self._dialect.same
-            where = " AND ".join(f"{_quoted(name)} {same} {mark}" for name, _ in cells)
-            cursor.execute(f"DELETE FROM {_quoted(relation.name)} WHERE {where}", [value for _, value in cells])
+            where, values = self._where(relation, row, present)
+            cursor.execute(f"DELETE FROM {_quoted(relation.name)} WHERE {where}", values)
+
+    def _has(self, cursor: Any, relation: Relation, row: Tuple, present: set[str]) -> bool:
+        where, values = self._where(relation, row, present)
+        cursor.execute(f"SELECT 1 FROM {_quoted(relation.name)} WHERE {where} LIMIT 1", values)
+        return cursor.fetchone() is not None
+
+    def _where(self, relation: Relation, row: Tuple, present: set[str]) -> tuple[str, list[object]]:
+        """That a line of the table is the row. NULL-safe, and by `=` where it can be: that finds an index."""
+        cells = self._cells(relation, row, present)
+        mark, same = self._dialect.placeholder, self._dialect.same
+        tests = (f"{_quoted(name)} {same if value is None else '='} {mark}" for name, value in cells)
+        return " AND ".join(tests), [value for _, value in cells]
 
     def _insert(self, cursor: Any, relation: Relation, rows: Sequence[Tuple], present: set[str]) -> None:
         for row in rows:
@@ -164,20 +173,13 @@ class DatabaseTables:
             )
 
 
-def _value(value: object, null: object, type_: str, name: str) -> Value:
-    if null is not None:
-        return cell_value(str(null), type_)
-    if value is None:
-        raise ValueError(f"{name} is NULL, and no mapping invented that")
-    return fitted(int(value) if isinstance(value, Decimal) else value, type_)
-
-
 def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
 def open_tables(where: str | None, folder: Path) -> PeerTables:
-    """The tables at an address: `sqlite:FILE`, `duckdb:FILE` or a PostgreSQL URL; without one, CSV files in the peer's folder.
+    """The tables at an address: `sqlite:FILE`, `duckdb:FILE`, `parquet:FOLDER` or a PostgreSQL URL; without one, CSV files.
+
 
     Files are taken relative to the peer's folder. Raises StateError for another address.
     """
@@ -193,7 +195,10 @@ def open_tables(where: str | None, folder: Path) -> PeerTables:
         return DatabaseTables(lambda: duckdb.connect(str(folder / rest)).begin(), DUCKDB, (duckdb.Error,))
     if kind in ("postgresql", "postgres"):
         with extra("postgres"):
-            import psycopg  # noqa: PLC0415
+            from whence.exchange.captured import CapturedTables  # noqa: PLC0415
 
-        return DatabaseTables(lambda: psycopg.connect(where), POSTGRES, (psycopg.Error,))
-    raise StateError([f"there are no tables at {where}"], hints=["sqlite:FILE, duckdb:FILE or postgresql://…"])
+        return CapturedTables(where)
+    if kind == "parquet":
+        return ParquetTables(folder / rest)
+    hint = "sqlite:FILE, duckdb:FILE, parquet:FOLDER or postgresql://…"
+    raise StateError([f"there are no tables at {where}"], hints=[hint])

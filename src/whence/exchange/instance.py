@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
+from whence.engine.adapt import Adaptation
+from whence.engine.propagate import PropagateDelete
 from whence.exchange.compile import (
     CHOSEN,
     LOCAL,
@@ -24,7 +26,6 @@ from whence.exchange.compile import (
     table_of,
 )
 from whence.exchange.model import Confederation, SchemaMapping
-from whence.exchange.propagate import PropagateDelete
 from whence.exchange.recompute import Recompute
 from whence.exchange.rows import Rows, unwrap
 from whence.io.changes import Changes, Update
@@ -34,6 +35,7 @@ from whence.lang.types import Tuple, Value, Variant
 from whence.session import Session
 
 STRATEGIES = ("support", "propagate-delete", "dred", "recompute")
+ON_SPARK = "spark"
 PARTS = (LOCAL, REJECTED, LOST, CHOSEN)
 
 
@@ -66,6 +68,11 @@ class _Maintained(Protocol):
     def base(self) -> dict[str, set[Tuple]]: ...
 
 
+@runtime_checkable
+class _Closing(Protocol):
+    def close(self) -> None: ...
+
+
 class Instance:
     def __init__(
         self,
@@ -75,8 +82,8 @@ class Instance:
         functions: Functions | None = None,
         strategy: str = "support",
     ) -> None:
-        if strategy not in STRATEGIES:
-            raise ValueError(f"there is no strategy {strategy}; there are {', '.join(STRATEGIES)}")
+        if strategy not in (*STRATEGIES, ON_SPARK):
+            raise ValueError(f"there is no strategy {strategy}; there are {', '.join((*STRATEGIES, ON_SPARK))}")
         self.strategy = strategy
         self._functions = functions
         self._begin(compile_confederation(confederation, functions), edits)
@@ -105,9 +112,18 @@ class Instance:
         program = self.compiled.program
         if self.strategy == "propagate-delete":
             return PropagateDelete(program, facts)
+        if self.strategy == ON_SPARK:
+            from whence.exchange.on_spark import OnSpark  # noqa: PLC0415 - it imports Spark
+
+            return OnSpark(program, facts)
         if self.strategy == "recompute":
             return Recompute(program, facts, self.compiled.confederation.relations)
         return Session(program, facts={name: list(rows) for name, rows in facts.items()}, strategy=self.strategy)
+
+    def close(self) -> None:
+        """Lets go of what is kept outside of this process: only on Spark there is such."""
+        if isinstance(self._maintained, _Closing):
+            self._maintained.close()
 
     @property
     def confederation(self) -> Confederation:
@@ -121,6 +137,11 @@ class Instance:
         if isinstance(self._maintained, Recompute):
             return self._maintained.session
         return Session(self.compiled.program, facts=self._maintained.base())
+
+    @property
+    def adaptations(self) -> tuple[Adaptation, ...]:
+        """How the derivations of mappings were adapted that the last `change` changed, where that did not begin anew."""
+        return self._maintained.adaptations if isinstance(self._maintained, Session) else ()
 
     # -- changing it
 
@@ -206,7 +227,9 @@ class Instance:
             self._maintained.apply(self._updates(kept))
             self._count_variants()
         else:
-            self._begin(compiled, list(self._kept(confederation)))
+            kept = list(self._kept(confederation))
+            self.close()
+            self._begin(compiled, kept)
         after = {name: self.relation(name) for name in confederation.relations}
         names = {*before, *after}
         inserted = {name: rows for name in names if (rows := after.get(name, set()) - before.get(name, set()))}

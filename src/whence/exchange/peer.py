@@ -33,8 +33,9 @@ from whence.exchange.replica import Replica, edits_of, edits_to_json, files_at
 from whence.exchange.rows import row_from_json, row_to_json, show_row, sort_rows
 from whence.exchange.signing import make_key, signer
 from whence.exchange.store import EDITS, Entry, Refused, SharedStore
-from whence.exchange.tables import PeerTables
+from whence.exchange.tables import PeerTables, TablesWithChanges
 from whence.exchange.versions import KEY, publish_version, with_key
+from whence.io.json_text import Json
 from whence.lang.load import Functions
 from whence.lang.types import Tuple
 from whence.pipeline.files import Damaged, StateError, reported_reading, write_file
@@ -82,6 +83,7 @@ class Peer:
     on_step: Callable[[str], None] = lambda _: None
     _lock: StateLock | None = None
     _replica: Replica | None = field(default=None, repr=False)
+    _position: int | None = None  # up to which changes of the tables are in what was read of them
 
     # -- beginning and end
 
@@ -104,6 +106,7 @@ class Peer:
         folder.mkdir(parents=True, exist_ok=True)
         if (folder / _STATE).exists():
             raise StateError([f"{folder} is a peer's folder already"])
+        open_tables(where, folder)  # raises StateError before anything is published
         if signed and files is not None:
             public = make_key(folder / KEY)
             files = tuple((path, with_key(text, name, public)) for path, text in files)
@@ -114,7 +117,7 @@ class Peer:
         if name not in known.peers:
             raise StateError([f"there is no peer {name} here; there are {', '.join(known.peers)}"])
         write_checkpoint(folder / _CHECKPOINT, replica.checkpoint())
-        _write_json(folder / _BASELINE, {})
+        _write_json(folder / _BASELINE, {"position": None, "rows": {}})
         place = {"store": os.path.relpath(store, folder), "tables": where}
         state = {"format": 1, "peer": name, **place, "read": replica.number, "hash": replica.hash}
         _write_json(folder / _STATE, state)
@@ -149,6 +152,8 @@ class Peer:
         return peer
 
     def close(self) -> None:
+        if self._replica is not None:
+            self._replica.instance.close()
         if self._lock is not None:
             self._lock.release()
             self._lock = None
@@ -209,8 +214,15 @@ class Peer:
     def pending_edits(self) -> list[Edit]:
         """What users changed since the last publication or import."""
         relations = self.relations
-        after = self.tables.read(relations)
+        after = self._read_tables(relations)
         return self._edits(relations, after)
+
+    def _read_tables(self, relations: Sequence[Relation]) -> dict[str, set[Tuple]]:
+        if not isinstance(self.tables, TablesWithChanges):
+            return self.tables.read(relations)
+        before = _read_json(self.folder / _BASELINE)
+        found, self._position = self.tables.read_since(relations, _rows_of_json(before["rows"]), before["position"])
+        return found
 
     def _edits(self, relations: Sequence[Relation], after: Mapping[str, set[Tuple]]) -> list[Edit]:
         before = self._baseline(_BASELINE)
@@ -234,7 +246,7 @@ class Peer:
     def publish(self) -> Entry | None:
         """Publishes what users changed; None if nothing is."""
         relations = self.relations
-        after = self.tables.read(relations)
+        after = self._read_tables(relations)
         edits = self._edits(relations, after)
         if not edits:
             if after != self._baseline(_BASELINE):
@@ -470,12 +482,15 @@ class Peer:
     # -- files
 
     def _baseline(self, name: str) -> dict[str, set[Tuple]]:
-        found = _read_json(self.folder / name)
-        return {relation: {row_from_json(row) for row in rows} for relation, rows in found.items()}
+        return _rows_of_json(_read_json(self.folder / name)["rows"])
 
     def _write_baseline(self, name: str, tables: Mapping[str, set[Tuple]]) -> None:
         content = {relation: [row_to_json(row) for row in sort_rows(rows)] for relation, rows in tables.items()}
-        _write_json(self.folder / name, content)
+        _write_json(self.folder / name, {"position": self._position, "rows": content})
+
+
+def _rows_of_json(found: Mapping[str, Sequence[Sequence[Json]]]) -> dict[str, set[Tuple]]:
+    return {relation: {row_from_json(row) for row in rows} for relation, rows in found.items()}
 
 
 def _difference(before: Mapping[str, set[Tuple]], after: Mapping[str, set[Tuple]]) -> Delta:

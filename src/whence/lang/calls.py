@@ -20,15 +20,18 @@ def checked_call(
     name: str, function: Callable[..., object], values: Sequence[Value], kind: Kind, types: Types
 ) -> Value:
     """The function's value as a value of the kind. Raises `FunctionError`, and `TooLarge` if it is."""
-    shown = f"{name}({', '.join(repr(value) for value in values)})"
     try:
         result = function(*values)
     except Exception as error:
-        raise FunctionError(f"{shown} raised {type(error).__name__}: {error}") from error
+        raise FunctionError(f"{_shown(name, values)} raised {type(error).__name__}: {error}") from error
     if kind in (NUMBER, UNSIGNED) and isinstance(result, Integral):
         return to_signed(int(result)) if kind == NUMBER else to_unsigned(int(result))
     if fits(result, kind, types):
         if isinstance(result, str):
             check_text(len(result))
         return float(result) + 0.0 if kind == FLOAT else check_structure(compounded(result))  # type: ignore[arg-type]
-    raise FunctionError(f"{shown} returned {result!r}, which is not of type {kind}")
+    raise FunctionError(f"{_shown(name, values)} returned {result!r}, which is not of type {kind}")
+
+
+def _shown(name: str, values: Sequence[Value]) -> str:
+    return f"{name}({', '.join(repr(value) for value in values)})"

@@ -2,7 +2,7 @@
 
 A diagnostic is a value. Checks hand diagnostics to `Diagnostics`, which keeps them all; `ProgramError` is raised once, at
 the end, carrying every one. Codes are stable: W01 syntax, W02 names, W03 types, W04 recursion, W05 directives, W06 SQL,
-W07 places, W09 warnings; W08 is event programs, W10 confederations.
+W07 places, W09 warnings; W08 is event programs, W10 confederations, W14 queries of trees.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from whence.engine.windows import Windows
 from whence.io.changes import Update
 from whence.lang.program import Program
 from whence.lang.types import Tuple
-from whence.session import Session
+from whence.reader import Reader
 
 
 class Base:
@@ -19,7 +19,7 @@ class Base:
         self.windows = Windows(program.relations)
 
     @classmethod
-    def of(cls, session: Session) -> Base:
+    def of(cls, session: Reader) -> Base:
         """What the session holds now; it shares the session's windows."""
         base = cls(session.program)
         base.rows = session.base()

@@ -148,6 +148,11 @@ class Store(ABC):
     def since(self, after: int) -> list[Epoch]:
         """What came in after an epoch, epoch by epoch. Raises Damaged, also if some of it was forgotten meanwhile."""
 
+    def _before_segment(self, after: int) -> int:
+        """The epoch before those that a segment holds together with the one after `after`."""
+        first = next((each.first for each in self.segments if each.last > after), after + 1)
+        return min(after, first - 1)
+
     def look_again(self) -> None:
         """Takes note of what somebody who writes has made of the folder since. Raises StateError."""
         self.manifest = look_into(self.folder)

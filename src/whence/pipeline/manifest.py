@@ -40,7 +40,8 @@ class Manifest:
     """`delivered` is an epoch that every sink has; those after it may have to be delivered again.
 
     `record` names the relations whose derivations are recorded. `parts` is their number if the state is kept in parts, and
-    `columns` what its relations are split by. `earlier` are the programs before this one, oldest first.
+    `columns` what its relations are split by; if it `ships`, parts need something of each other. `earlier` are the programs
+    before this one, oldest first.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Manifest:
     record: tuple[str, ...] = ()
     parts: int | None = None
     columns: Mapping[str, int] = field(default_factory=dict)
+    ships: bool = False
     earlier: tuple[Earlier, ...] = ()
 
     @classmethod
@@ -94,6 +96,7 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
         "record": list(manifest.record),
         "parts": manifest.parts,
         "columns": dict(manifest.columns),
+        "ships": manifest.ships,
         "earlier": [asdict(each) for each in manifest.earlier],
     }
     path, previous = folder / NAME, folder / PREVIOUS
@@ -133,7 +136,7 @@ def _read(path: Path) -> Manifest:
         raise StateError([f"{path} has format {content['format']}; this version reads format {FORMAT}"])
     snapshots = tuple(Snapshot(**each) for each in content["snapshots"])
     program = content["program"]
-    kept = {name: content[name] for name in ("delivered", "parts", "columns") if name in content}
+    kept = {name: content[name] for name in ("delivered", "parts", "columns", "ships") if name in content}
     earlier = tuple(Earlier(**{**each, "record": tuple(each["record"])}) for each in content.get("earlier", ()))
     record = tuple(content.get("record", ()))
     return Manifest(program["name"], program["text"], snapshots, record=record, earlier=earlier, **kept)

@@ -13,6 +13,7 @@ from whence.io.updates import reported_writing
 from whence.pipeline.report import EpochReport
 
 NAME = "metrics.json"
+_SHIPPED = ("exchanges", "shipped", "shuffled_bytes")  # of parts that need each other
 
 
 def last_epoch_of(folder: Path) -> int:
@@ -29,7 +30,7 @@ class MetricsFile:
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / NAME
-        self._totals = dict.fromkeys(("epochs", "updates", "no_ops", "inserted", "deleted", "rounds"), 0)
+        self._totals = dict.fromkeys(("epochs", "updates", "no_ops", "inserted", "deleted", "rounds", *_SHIPPED), 0)
         self._seconds = 0.0
         self._since = time.time()
 

@@ -8,7 +8,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class EpochReport:
-    """What an epoch did and took. `tuples` are the sizes of the output relations after it."""
+    """What an epoch did and took. `tuples` are the sizes of the output relations after it.
+
+    Where parts ship each other what they need, they did so in `exchanges`: how many tuples, and what Spark shuffled.
+    """
 
     epoch: int
     updates: int
@@ -19,10 +22,14 @@ class EpochReport:
     seconds: float
     tuples: Mapping[str, int]
     state_bytes: int
+    exchanges: int = 0
+    shipped: int = 0
+    shuffled_bytes: int = 0
 
     def __str__(self) -> str:
         size = sum(self.tuples.values())
+        shipped = f"{self.exchanges:,} exchanges of {self.shuffled_bytes / 1e3:,.1f} kB, " if self.exchanges else ""
         return (
             f"epoch {self.epoch}: {self.updates:,} updates, +{self.inserted:,} -{self.deleted:,}, {self.rounds:,} rounds, "
-            f"{self.seconds * 1000:,.1f} ms, {size:,} tuples, {self.state_bytes / 1e6:,.1f} MB"
+            f"{shipped}{self.seconds * 1000:,.1f} ms, {size:,} tuples, {self.state_bytes / 1e6:,.1f} MB"
         )

@@ -228,7 +228,8 @@ class WholeStore(Store):
         return start.epoch, snapshots.read_base(self._snapshots, start, self.program)
 
     def since(self, after: int) -> list[Epoch]:
-        return [Epoch(each.updates, each.now, each.source) for each in self._entries(after)]
+        entries = self._entries(self._before_segment(after))
+        return [Epoch(each.updates, each.now, each.source) for each in entries if each.epoch > after]
 
     def _read(self, segment: Segment) -> list[Entry]:
         """A segment is of one program: there is a snapshot before the epoch in which it becomes another one, and one after it."""

@@ -10,12 +10,19 @@ A place can be next if it is a constant or a value that is known by then; atoms 
 to one that both name. Of all orders, the one is taken that ships least: tuples that come out of the rule's own recursion weigh
 most, then steps count, then columns. Relations that are everywhere are read wherever the body is. What only asks whether
 something is not there, or aggregates, is asked at the place it names.
+
+Where places are dealt to a few parts, as processes share the work on one state, nothing has to be refused: any value is a place,
+and what has no way otherwise is read from a copy of its relation, which every part gets:
+
+    pair(@x, y) :- up(@x), up(@y).       becomes      up!all(x) :- up(@x).        (everywhere)
+                                                      pair(@x, y) :- up(@x), up!all(y).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, field, replace
+from itertools import combinations
 
 from whence.lang.diagnostics import (
     ComputedPlace,
@@ -40,15 +47,19 @@ from whence.lang.program import (
     Program,
     Relation,
     Rule,
+    Subsumption,
     Term,
     Var,
 )
 from whence.lang.strata import stratify
 from whence.lang.tree import NOWHERE, walk
 from whence.lang.types import NUMBER, SYMBOL, UNSIGNED, Field, Kind
+from whence.plan.partition import in_own_part
 
 HERE = "here!"  # holds the node's own name, at each node
 _RECURSIVE = 4  # what shipping a tuple of the recursion weighs, against one from outside
+_TO_ALL = 3  # what shipping a tuple to every part weighs, against one of them
+_MANY = 6  # literals of a rule of which every choice is tried
 
 
 @dataclass(frozen=True)
@@ -98,6 +109,32 @@ def localize(program: Program) -> Placed:
     return Placed(planned, localizer.sites, localizer.helpers)
 
 
+def localize_in_parts(program: Program, unshipped: Set[str]) -> Placed:
+    """The same for places that are dealt to parts. All relations have a place or are everywhere, those in `unshipped` are.
+
+    Those are derived by every part for itself: all that their rules read is everywhere, or copied.
+    """
+    localizer = _Localizer(program, [], unshipped)
+    for rule in program.rules:
+        localizer.add(rule)
+    subsumptions = tuple(map(localizer.with_copies, program.subsumptions))
+    del localizer.relations[HERE]
+    found: list[Diagnostic] = []
+    strata = stratify(localizer.relations, localizer.rules, subsumptions, found)
+    if found:
+        raise ProgramError(program.source, tuple(found))
+    rules = tuple(localizer.rules)
+    planned = replace(program, relations=localizer.relations, rules=rules, subsumptions=subsumptions, strata=strata)
+    return Placed(planned, localizer.sites, localizer.helpers)
+
+
+def shipping_weight(program: Program, rule: Rule, unshipped: Set[str]) -> int:
+    """What it weighs to evaluate a rule in parts, were the places of relations those of the program."""
+    localizer = _Localizer(program, [], unshipped)
+    localizer.add(rule)
+    return localizer.weight
+
+
 def _unnamable(program: Program) -> Iterator[Diagnostic]:
     """Relations whose places cannot name nodes, or name other ones than the rest."""
     first: Relation | None = None
@@ -136,10 +173,14 @@ class _Way:
 
 
 class _Localizer:
-    def __init__(self, program: Program, found: list[Diagnostic]) -> None:
+    """With a set of relations that are `unshipped`, for parts."""
+
+    def __init__(self, program: Program, found: list[Diagnostic], unshipped: Set[str] | None = None) -> None:
         self.program = program
         self.found = found
-        here = Field("node", "symbol", place_kind(program))
+        self.unshipped = unshipped
+        self.weight = 0
+        here = Field("node", "symbol", NUMBER if self.in_parts else place_kind(program))
         self.relations: dict[str, Relation] = {**program.relations, HERE: Relation(HERE, (here,), NOWHERE, location=0)}
         self.rules: list[Rule] = []
         self.sites: dict[str, Term | None] = {}
@@ -152,6 +193,10 @@ class _Localizer:
             if stratum.recursive
         }
 
+    @property
+    def in_parts(self) -> bool:
+        return self.unshipped is not None
+
     # -- one rule
 
     def add(self, rule: Rule) -> None:
@@ -159,24 +204,93 @@ class _Localizer:
             self._keep(rule, None)
             return
         rule = self._with_named_places(rule)
+        if self.unshipped is not None and rule.head.relation in self.unshipped:
+            rule = self._copied(rule, self._placed_literals(rule.body))
         try:
             way = _Search(self, rule).best()
         except _Refused as refused:
             meeting = self._meeting(rule)
+            if meeting is None and self.in_parts:
+                meeting = self._with_copies(rule)
             if meeting is None:
                 self.found.append(refused.diagnostic)
                 return
             rule, way = meeting
+        self.weight += 10 * way.weight[0] + way.weight[1]
         self._write(rule, way)
+
+    # -- copies that every part gets
+
+    def with_copies(self, subsumption: Subsumption) -> Subsumption:
+        """The same, asking copies for what lives elsewhere."""
+        literals = self._placed_literals(subsumption.body)
+        return replace(subsumption, body=self._about_copies(subsumption.body, literals, subsumption.name))
+
+    def _placed_literals(self, body: tuple[Literal, ...]) -> tuple[int, ...]:
+        return tuple(
+            at
+            for at, literal in enumerate(body)
+            if any(isinstance(part, Atom) and place_of(part, self.relations) is not None for part in walk(literal))
+        )
+
+    def _with_copies(self, rule: Rule) -> tuple[Rule, _Way]:
+        """The rule with some of its literals about copies: those that weigh least to copy, and let it have a way."""
+        literals = self._placed_literals(rule.body)
+        sizes = range(1, len(literals) + 1) if len(literals) <= _MANY else (len(literals) - 1, len(literals))
+        chosen = [each for size in sizes for each in combinations(literals, size)]
+        for each in sorted(chosen, key=lambda each: (sum(self._weight_of_copies(rule, at) for at in each), each)):
+            trial = _Localizer(self.program, [], self.unshipped)
+            trial.relations = dict(self.relations)
+            try:
+                _Search(trial, trial._copied(rule, each)).best()
+            except _Refused:
+                continue
+            changed = self._copied(rule, each)
+            return changed, _Search(self, changed).best()
+        raise AssertionError("what is everywhere can be evaluated anywhere")
+
+    def _weight_of_copies(self, rule: Rule, at: int) -> int:
+        own = self.recursive.get(rule.head.relation, frozenset())
+        return sum(
+            (_RECURSIVE if part.relation in own else 1) * (_TO_ALL + len(part.args))
+            for part in walk(rule.body[at])
+            if isinstance(part, Atom) and place_of(part, self.relations) is not None
+        )
+
+    def _copied(self, rule: Rule, literals: tuple[int, ...]) -> Rule:
+        self.weight += 10 * sum(self._weight_of_copies(rule, at) for at in literals)
+        return replace(rule, body=self._about_copies(rule.body, literals, rule.name))
+
+    def _about_copies(self, body: tuple[Literal, ...], literals: tuple[int, ...], name: str) -> tuple[Literal, ...]:
+        names = {
+            part.relation: self._copy_of(self.relations[part.relation], name)
+            for at in literals
+            for part in walk(body[at])
+            if isinstance(part, Atom) and place_of(part, self.relations) is not None
+        }
+        return tuple(_about(each, names) if at in literals else each for at, each in enumerate(body))
+
+    def _copy_of(self, relation: Relation, made_for: str) -> str:
+        name = f"{relation.name}!all"
+        if name not in self.relations:
+            args = tuple(Var(f"c{at}", each.kind) for at, each in enumerate(relation.fields))
+            self.relations[name] = Relation(name, relation.fields, relation.span, everywhere=True)
+            self.helpers[name] = made_for
+            atom = Atom(relation.name, args, relation.span)
+            self._keep(
+                Rule(f"{name}#1", Atom(name, args, relation.span), (atom,), relation.span),
+                place_of(atom, self.relations),
+            )
+        return name
 
     def _meeting(self, rule: Rule) -> tuple[Rule, _Way] | None:
         """The rule with what lives apart shipped to a third place: one that an argument of both names.
 
         In `reach(x, @y) :- link(@x, z), reach(z, @y).` neither atom names the other's place, but both name z.
         """
-        kind = place_kind(self.program)
+        kind = None if self.in_parts else place_kind(self.program)
         atoms = [each for each in rule.body if isinstance(each, Atom) and place_of(each, self.relations) is not None]
-        names = [{arg for arg in each.args if isinstance(arg, Var) and arg.kind == kind} for each in atoms]
+        names = [{arg for arg in each.args if isinstance(arg, Var) and kind in (None, arg.kind)} for each in atoms]
         shared = [each for at, one in enumerate(names) for other in names[at + 1 :] for each in one & other]
         for place in sorted(set(shared), key=lambda each: each.name):
             body = list(rule.body)
@@ -185,7 +299,7 @@ class _Localizer:
                 if place in known and place_of(atom, self.relations) != place:
                     moves.append((body.index(atom), atom))
             moved = {at: Atom(f"{atom.relation}!", (place, *_variables(atom, place)), atom.span) for at, atom in moves}
-            trial = _Localizer(self.program, [])
+            trial = _Localizer(self.program, [], self.unshipped)
             trial.relations = dict(self.relations)
             for atom in moved.values():
                 trial._declare(atom, 0)
@@ -230,7 +344,8 @@ class _Localizer:
         for number, stop in enumerate(way.stops):
             body = [*([known] if known is not None else ()), *stop.literals]
             if number == 0 and stop.place is not None and not self._is_local_already(stop):
-                body.insert(0, Atom(HERE, (stop.place,), rule.span))
+                here = Atom(HERE, (stop.place,), rule.span)
+                body.insert(0, in_own_part(stop.place, rule.span) if self.in_parts else here)
             ordered, bound = order_body(body, set())
             if number == last:
                 self._finish(rule, tuple(ordered), stop.place)
@@ -364,7 +479,7 @@ class _Search:
     def _of_replicas(self, body: list[Literal], relation: Relation) -> _Way:
         """A body that every node can evaluate: each derives what lives there."""
         place = None if relation.location is None else self.rule.head.args[relation.location]
-        if place is None or isinstance(place, Const):
+        if place is None or isinstance(place, Const) or self.localizer.in_parts:
             return _Way((_Stop(place, tuple(body)),), (0, 0))
         if not any(place in literal.args for literal in body if isinstance(literal, Atom)):
             raise _Refused(ComputedPlace(self.rule.head.span, rule=self.rule.name, relation=relation.name))
@@ -432,6 +547,8 @@ class _Search:
         return True
 
     def _arrive(self, stops: tuple[_Stop, ...], weight: tuple[int, int], step: int) -> None:
+        if self.localizer.in_parts and not _says_where_it_is(stops[0]):
+            return  # there is no list of all places
         relation = self.localizer.relations[self.rule.head.relation]
         home = None if relation.location is None else self.rule.head.args[relation.location]
         if home != stops[-1].place:
@@ -485,6 +602,25 @@ class _Search:
             place=_say(place) if place is not None else "a place",
             known=" or ".join(dict.fromkeys(known)) or "another atom",
         )
+
+
+def _says_where_it_is(stop: _Stop) -> bool:
+    """Whether what is evaluated at a place gives the place a value."""
+    ordered, bound = order_body(list(stop.literals), set())
+    return len(ordered) == len(stop.literals) and stop.place is not None and is_bound(stop.place, bound)
+
+
+def _about(literal: Literal, names: Mapping[str, str]) -> Literal:
+    """The literal with other relations in it."""
+    match literal:
+        case Atom(relation=relation):
+            return replace(literal, relation=names.get(relation, relation))
+        case Negation(atom=atom):
+            return replace(literal, atom=replace(atom, relation=names.get(atom.relation, atom.relation)))
+        case Aggregation(bodies=bodies):
+            return replace(literal, bodies=tuple(tuple(_about(each, names) for each in body) for body in bodies))
+        case _:
+            return literal
 
 
 def _atoms(literal: Aggregation) -> Iterator[Atom]:

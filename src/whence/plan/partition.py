@@ -35,11 +35,12 @@ from whence.lang.program import (
     Var,
     counter_in,
 )
-from whence.lang.tree import walk
+from whence.lang.tree import Span, walk
 from whence.lang.types import NUMBER, Tuple, Value
 from whence.plan.needed import keep_needed
 
 PART = "part!"  # the function with which a rule asks for the part of a value
+_OWN = Const(-1, NUMBER)  # stands for the number of the part that has the rule
 _ENOUGH = 32  # ways to split that are compared
 
 # The columns that a relation may be split by, and None if it may be whole.
@@ -90,7 +91,7 @@ def partition(program: Program, wanted: Iterable[str]) -> Partitioning:
     """
     wanted = frozenset(wanted)
     needed = keep_needed(program, wanted)
-    _refuse_chosen(needed)
+    refuse_chosen(needed)
     base = frozenset(needed.base_relations)
     derived = [name for name in needed.relations if name in wanted - base]
     if not derived:
@@ -108,17 +109,6 @@ def partition(program: Program, wanted: Iterable[str]) -> Partitioning:
         raise NotPartitionable(reasons[0])
     best = min(ways, key=lambda way: sum(place is None for place in way.values()))
     return Partitioning.by(program, wanted, {name: place for name, place in best.items() if place is not None})
-
-
-def describe_partitioning(program: Program, wanted: Iterable[str]) -> list[str]:
-    """How the state can be kept in parts, or why it cannot."""
-    try:
-        found = partition(program, wanted)
-    except NotPartitionable as reason:
-        return [f"state: in one piece, because {reason}"]
-    by = ", ".join(f"{name}.{_field(program, name, column)}" for name, column in found.columns.items())
-    lines = [f"state: in parts by {by}"]
-    return [*lines, f"  every part holds all of {', '.join(found.whole)}"] if found.whole else lines
 
 
 # -- what may be split ------------------------------------------------------------------------------------------------
@@ -167,7 +157,7 @@ def _atoms(body: tuple[Literal, ...], outer: frozenset[str] | None) -> Iterator[
                 pass
 
 
-def _refuse_chosen(program: Program) -> None:
+def refuse_chosen(program: Program) -> None:
     for name, relation in program.relations.items():
         what = "a choice-domain" if relation.choices else "a .limitsize" if relation.limit is not None else ""
         if what:
@@ -288,10 +278,6 @@ def _completed(places: _Places, order: list[str], reads: _Reads) -> Mapping[str,
     return {name: place for name, (place,) in places.items()}
 
 
-def _field(program: Program, relation: str, column: int) -> str:
-    return program.relations[relation].fields[column].name
-
-
 # -- the rules of a part ----------------------------------------------------------------------------------------------
 
 
@@ -309,8 +295,22 @@ def _own(rule: Rule, columns: Mapping[str, int], part: int, parts: int) -> Itera
     elif any(isinstance(literal, Atom) and literal.relation in columns for literal in rule.body):
         yield rule
     else:
-        yield replace(rule, body=(*rule.body, _in_part(term, part, rule)))
+        yield in_part(replace(rule, body=(*rule.body, in_own_part(term, rule.span))), part)
 
 
-def _in_part(term: Term, part: int, rule: Rule) -> Comparison:
-    return Comparison("=", Apply(PART, (term,), NUMBER), Const(part, NUMBER), rule.span)
+def in_own_part(term: Term, span: Span) -> Comparison:
+    """Says that a value belongs to the part that has the rule."""
+    return Comparison("=", Apply(PART, (term,), NUMBER), _OWN, span)
+
+
+def in_part(rule: Rule, part: int) -> Rule:
+    """The rule as a part has it."""
+
+    def own(literal: Literal) -> Literal:
+        match literal:
+            case Comparison(left=Apply(functor=functor)) if functor == PART:
+                return replace(literal, right=Const(part, NUMBER))
+            case _:
+                return literal
+
+    return replace(rule, body=tuple(own(each) for each in rule.body))

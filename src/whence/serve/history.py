@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from threading import Lock
@@ -81,6 +81,17 @@ class History:
             self.total.update(epochs=1, updates=past.report.updates)
             while self._past and (self._rows > self._max_rows or len(self._past) > self._max_epochs):
                 self._rows -= len(self._past.popleft().changes)
+
+    def recall(self, earlier: Sequence[Past]) -> None:
+        """Puts epochs before those that are known, as far as there is room; the last of them is the one before the oldest."""
+        with self._lock:
+            first = self._last - len(self._past)
+            for past in reversed(earlier):
+                rows = self._rows + len(past.changes)
+                if past.epoch != first or rows > self._max_rows or len(self._past) >= self._max_epochs:
+                    return
+                self._past.appendleft(past)
+                self._rows, first = rows, first - 1
 
     def between(self, after: int, last: int) -> list[Past]:
         """The epochs after one, up to another. Raises NotRetained."""

@@ -428,11 +428,16 @@ def test_the_choice_follows_what_is_asked_for_what_is_there_and_size(tmp_path: P
         chosen(parted, partitions=3)
 
 
-def test_a_program_that_cannot_be_taken_apart_is_refused_or_stays_in_the_driver(tmp_path: Path) -> None:
+def test_a_program_that_cannot_be_taken_apart_is_refused(tmp_path: Path) -> None:
+    text = ".decl n(x: number, y: number) .input n .decl c(x: number, y: number) choice-domain x .output c c(x, y) :- n(x, y)."
+    with pytest.raises(StateError, match="cannot be in parts: c has a choice-domain"):
+        chosen(open_state(tmp_path, load(text)), partitions=2)
+
+
+def test_parts_that_need_each_other_are_made_only_where_they_are_asked_for(tmp_path: Path) -> None:
     program = load(".decl n(x: number) .input n .decl c(k: number) .output c all: c(k) :- k = count : { n(_) }.")
     state = open_state(tmp_path, program)
-    with pytest.raises(StateError, match="cannot be in parts: c cannot be split by k, since rule all computes it"):
-        chosen(state, partitions=2)
+    assert str(chosen(state, partitions=2)) == "state in 2 parts: as asked for"
     choice = chosen(state, {"n": [(number,) for number in range(20)]})
     assert choice.parts is None
     assert choice.reason.startswith("20 rows are more than 10, but c cannot be split")

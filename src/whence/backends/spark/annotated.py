@@ -7,7 +7,8 @@ improved, so it needs a semiring in which a derivation met twice adds nothing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
@@ -105,12 +106,14 @@ def evaluate_annotated(
     semiring: Semiring[Any],
     annotate: Mapping[str, str] | None = None,
     *,
+    ones: Collection[str] = (),
     spark: SparkSession | None = None,
     limits: Limits = Limits(),  # noqa: B008 - immutable
 ) -> dict[str, DataFrame]:
     """Every relation as a DataFrame whose last column, `annotation`, is that of its rows.
 
-    `annotate` names the columns of inputs that hold annotations; other inputs count as one.
+    `annotate` names the columns of inputs that hold annotations; other inputs count as one. The rows of the relations in `ones`
+    count as one too, however they are derived.
     Raises NotInThisSemiring for what has no value, SchemaError for a DataFrame that does not fit.
     """
     check_annotatable(program, semiring)
@@ -122,15 +125,18 @@ def evaluate_annotated(
     for name, relation in program.relations.items():
         if any(each.name.lower() == ANNOTATION for each in relation.fields):
             raise SchemaError(f"{name} has a column {ANNOTATION} of its own: call it something else")
-    return _Run(session, program, semiring, limits).evaluate(inputs, annotate or {})
+    return _Run(session, program, semiring, ones, limits).evaluate(inputs, annotate or {})
 
 
 class _Run:
-    def __init__(self, spark: SparkSession, program: Program, semiring: Semiring[Any], limits: Limits) -> None:
+    def __init__(
+        self, spark: SparkSession, program: Program, semiring: Semiring[Any], ones: Collection[str], limits: Limits
+    ) -> None:
         self.spark = spark
         self.source = program
         self.semiring = semiring
         self.native = native(semiring)
+        self.ones = ones
         self.limits = limits
         derived = replace(program, rules=tuple(rule for rule in program.rules if not rule.is_fact))
         self.plan = compile_plan(derived)
@@ -140,6 +146,8 @@ class _Run:
         for name, relation in self.plan.program.relations.items():
             relations[name + _SUFFIX] = self._extended(relation)
         self.rules = [self._annotated(rule, relations) for rule in self.plan.program.rules]
+        atoms = (each for rule in derived.rules for each in rule.body if isinstance(each, Atom))
+        self.readers = Counter(atom.relation for atom in atoms)
         self.program = replace(self.plan.program, relations=relations, rules=tuple(self.rules))
         self.compiler = RuleCompiler(spark, self.program, self.shapes, self._frame)
 
@@ -201,6 +209,9 @@ class _Run:
                 seeds[target].append(self._product(target, self.compiler.derive(full_plan(rule)), _atoms(rule)))
         for name, frames in seeds.items():
             self.found[name] = self._sum(name, frames)
+            # A relation's plan is a part of the plans of all that read it: along a chain of rules it would double each time.
+            if self.readers[name] > 1 and not recursive:
+                self.found[name], _ = materialized(self.found[name], guess_size=False)
         if recursive:
             self._rounds(stratum, recursive)
 
@@ -274,6 +285,8 @@ class _Run:
     def _sum(self, name: str, frames: list[DataFrame]) -> DataFrame:
         keys, annotation = columns(self.plan.program.relations[name]), self._column(name)
         whole = reduce(DataFrame.union, [frame.select(*keys, annotation) for frame in frames])
+        if name in self.ones:
+            return whole.select(*keys).distinct().withColumn(annotation, F.expr(self.native.one))
         totals = whole.groupBy(*keys).agg(F.expr(f"{self.native.total.format(annotation)} as {annotation}"))
         return totals.filter(f"{annotation} != {self.native.zero}")
 

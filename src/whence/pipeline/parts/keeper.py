@@ -10,7 +10,7 @@ import shutil
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import reduce
 from pathlib import Path
@@ -20,44 +20,30 @@ from uuid import uuid4
 
 from pyspark import cloudpickle
 
-from whence.backends.spark.session import use_this_python
 from whence.backends.spark.ship import ship_by_value
 from whence.io.changes import Changes, Epoch, Position, Update
 from whence.io.updates import reported_writing
 from whence.lang.types import Tuple
-from whence.pipeline.failures import BatchFailed, reported_failures
+from whence.pipeline.failures import BatchFailed
 from whence.pipeline.files import StateError
 from whence.pipeline.folder import Store
 from whence.pipeline.log import Entry, encode_entries
 from whence.pipeline.metrics import MetricsFile
 from whence.pipeline.options import RunOptions
 from whence.pipeline.parts.commits import Header, PartsCommit
+from whence.pipeline.parts.on_spark import Run
+from whence.pipeline.parts.orders import Action, Done, EpochWork, Hint, Job
 from whence.pipeline.parts.store import PartedStore
-from whence.pipeline.parts.worker import CLAIMS, Action, Done, EpochWork, Job, Order
+from whence.pipeline.parts.worker import CLAIMS, Order
 from whence.pipeline.publish import SHARE, publish
 from whence.pipeline.report import EpochReport
 from whence.session import Session, SessionStats, Work
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-# Has an order carried out by as many tasks as it asks for.
-Run = Callable[[Order], list[Done]]
+    pass
 
 # Spark ends workers that have had nothing to do for a minute, and what they remember is gone with them.
 NAP = 20.0
-
-
-def on_spark(spark: SparkSession) -> Run:
-    use_this_python(spark)
-
-    def run(order: Order) -> list[Done]:
-        if spark.sparkContext._jsc is None:  # noqa: SLF001 - there is no other way to tell
-            raise BatchFailed(["Spark has been stopped"])
-        with reported_failures(f"Spark could not {order.action.value} the parts of the state"):
-            return spark.sparkContext.parallelize(range(order.tasks), order.tasks).flatMap(order).collect()
-
-    return run
 
 
 class PartedKeeper:
@@ -188,6 +174,9 @@ class PartedKeeper:
                 seconds=seconds,
                 tuples=tuples,
                 state_bytes=self._bytes.total(),
+                exchanges=work.exchanges,
+                shipped=work.shipped,
+                shuffled_bytes=work.shuffled_bytes,
             )
             for entry, header, work, tuples in zip(entries, headers, works, counted, strict=True)
         ]
@@ -275,6 +264,7 @@ class PartedKeeper:
             tasks=self._tasks,
             epoch=self.epoch,
             segments=self._segments,
+            hints=[self._hint(entry) for entry in entries],
         )
         done = {each.part: each for each in self._run(order)}
         self._last_order = time.monotonic()
@@ -318,6 +308,12 @@ class PartedKeeper:
                 own_entries.append(Entry(entry.epoch, own, Changes(), entry.now))
         return routed
 
+    def _hint(self, entry: Entry) -> Hint:
+        relations = self.program.relations
+        forgetful = {name for name, each in relations.items() if each.window is not None or each.lifetime is not None}
+        touched = forgetful.union(update.relation for update in entry.updates)
+        return Hint(frozenset(touched), not forgetful and all(update.op == "+" for update in entry.updates))
+
     def _tell(self, done: Sequence[Done]) -> None:
         for category, text in (warning for each in done for warning in each.warnings):
             if text not in self._warned:
@@ -352,6 +348,9 @@ def _together(parts: Sequence[EpochWork]) -> EpochWork:
         inserted=_sum(each.inserted for each in parts),
         deleted=_sum(each.deleted for each in parts),
         work={**reduce(_added, (each.work for each in parts)), "rounds": max(each.work["rounds"] for each in parts)},
+        exchanges=max(each.exchanges for each in parts),
+        shipped=sum(each.shipped for each in parts),
+        shuffled_bytes=sum(each.shuffled_bytes for each in parts),
     )
 
 

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 from whence.io.changes import Changes
 from whence.lang.program import Program
 from whence.lang.types import Tuple
+from whence.pipeline.files import StateError
 from whence.pipeline.folder import Store
 from whence.pipeline.keeper import Keeper, ResidentKeeper
 from whence.pipeline.options import RunOptions
-from whence.pipeline.parts.open import Division, choose
+from whence.pipeline.parts.open import Division, choose, needs_each_other
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -38,6 +39,11 @@ class Keeping:
             limit=self.options.resident_limit,
             cores=lambda: spark().sparkContext.defaultParallelism,
         )
+        if choice.parts is not None and self.options.strategy != "support" and needs_each_other(state):
+            problem = (
+                f"parts that ship each other what they need are maintained by support, not {self.options.strategy}"
+            )
+            raise StateError([problem], hints=["leave out the strategy, or keep the state in one piece"])
         if self.options.on_choice is not None:
             self.options.on_choice(choice)
         return choice
@@ -66,11 +72,14 @@ class Keeping:
         return self._parted(state, choice.parts, spark, None)
 
     def _parted(self, state: Store, parts: int, spark: SparkSession, facts: Facts | None) -> Keeper:
-        from whence.pipeline.parts.keeper import NAP, PartedKeeper, on_spark  # noqa: PLC0415 - it imports Spark
+        from whence.pipeline.parts.keeper import NAP, PartedKeeper  # noqa: PLC0415 - it imports Spark
+        from whence.pipeline.parts.on_spark import SparkCarrier, on_spark  # noqa: PLC0415
+        from whence.pipeline.parts.rounds import Rounds  # noqa: PLC0415
 
+        store = state.in_parts(parts, self._deliver)
         return PartedKeeper(
-            state.in_parts(parts, self._deliver),
-            on_spark(spark),
+            store,
+            Rounds(SparkCarrier(spark)) if store.manifest.ships else on_spark(spark),
             self.options,
             tasks=spark.sparkContext.defaultParallelism,
             nap=NAP,

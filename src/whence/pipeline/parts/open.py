@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sized
+from collections.abc import Callable, Iterable, Mapping, Sized
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +12,8 @@ from whence.pipeline.files import StateError
 from whence.pipeline.folder import Store, lock_folder, look_into
 from whence.pipeline.parts.store import PartedStore
 from whence.pipeline.store import WholeStore
-from whence.plan.partition import NotPartitionable, partition
+from whence.plan.deal import Dealing, divide
+from whence.plan.partition import NotPartitionable, Partitioning, partition
 
 
 def open_state(folder: Path, program: Program) -> Store:
@@ -56,7 +57,7 @@ def choose(
             raise StateError([f"{state.folder} is in {state.parts} parts, which stay as they are"], hints=[hint])
         return Division(state.parts, "it is so already")
     if partitions is not None:
-        if reason := _why_in_one_piece(state):
+        if reason := _why_in_one_piece(state, divide):
             hint = "without partitions it is kept in the driver; whence explain-plan tells what can be split"
             raise StateError([f"the state of {state.manifest.name} cannot be in parts: {reason}"], hints=[hint])
         return Division(partitions, "as asked for")
@@ -64,14 +65,22 @@ def choose(
     size = f"{rows:,} rows, at most {limit:,} are kept there"
     if rows <= limit:
         return Division(None, size)
-    if reason := _why_in_one_piece(state):
+    # Who did not ask for parts does not get those that make rounds of every epoch.
+    if reason := _why_in_one_piece(state, partition):
         return Division(None, f"{rows:,} rows are more than {limit:,}, but {reason}")
     return Division(cores(), f"{rows:,} rows are more than {limit:,}")
 
 
-def _why_in_one_piece(state: Store) -> str:
+def needs_each_other(state: Store) -> bool:
+    """Whether the parts of a state, or those it would have, ship each other what they need."""
+    return (
+        state.manifest.ships if state.parts is not None else isinstance(divide(state.program, state.outputs), Dealing)
+    )
+
+
+def _why_in_one_piece(state: Store, way: Callable[[Program, Iterable[str]], Partitioning]) -> str:
     try:
-        partition(state.program, state.outputs)
+        way(state.program, state.outputs)
     except NotPartitionable as reason:
         return str(reason)
     return ""

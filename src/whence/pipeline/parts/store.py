@@ -25,6 +25,7 @@ from whence.pipeline.log import Entry, Segment
 from whence.pipeline.parts import commits
 from whence.pipeline.parts.commits import PartsCommit
 from whence.pipeline.snapshots import Rows, Snapshot
+from whence.plan.deal import Dealing
 from whence.plan.partition import Partitioning
 
 if TYPE_CHECKING:
@@ -52,7 +53,8 @@ class PartedStore(Store):
 
     @cached_property
     def partitioning(self) -> Partitioning:
-        return Partitioning.by(self.program, self.outputs, self.manifest.columns)
+        kind = Dealing if self.manifest.ships else Partitioning
+        return kind.by(self.program, self.outputs, self.manifest.columns)
 
     @property
     def segments(self) -> list[Segment]:
@@ -261,25 +263,32 @@ class PartedStore(Store):
         """What all parts are given is given once."""
         spread = self.partitioning.columns
         epochs = []
-        for together in zip(*(self.entries(part, after) for part in range(self.parts)), strict=True):
+        before = self._before_segment(after)
+        for together in zip(*(self.entries(part, before) for part in range(self.parts)), strict=True):
             first = together[0]
+            if first.epoch <= after:
+                continue
             others = [update for each in together[1:] for update in each.updates if update.relation in spread]
             epochs.append(Epoch([*first.updates, *others], first.now, first.source))
         return epochs
 
     def pieces(self) -> Iterator[Piece]:
-        """Each part is one. Raises StateError if they do not go together."""
+        """Each part is one, unless they need each other. Raises StateError if they do not go together."""
         how, epoch = self.partitioning, self.last_epoch
-        first = self.base_of(0).rows
+        bases = []
         for part in range(self.parts):
-            base = self.base_of(part).rows
-            for name, rows in base.items():
+            bases.append(self.base_of(part).rows)
+            for name, rows in bases[part].items():
                 strays = {row for row in rows if how.part(name, row, self.parts) not in (None, part)}
-                if strays or (name in how.whole and rows != first[name]):
+                if strays or (name in how.whole and rows != bases[0][name]):
                     raise StateError([f"{name} in part {part} after epoch {epoch} is not what belongs there"])
-            own = [name for name in self.outputs if part in self.holders(name, how)]
-            views = {name: partial(self.view_of, part, name, epoch) for name in own}
-            yield Piece(how.program_of(part, self.parts), base, views)
+            if not self.manifest.ships:
+                own = [name for name in self.outputs if part in self.holders(name, how)]
+                views = {name: partial(self.view_of, part, name, epoch) for name in own}
+                yield Piece(how.program_of(part, self.parts), bases[part], views)
+        if self.manifest.ships:
+            together = {name: set[Tuple]().union(*(each[name] for each in bases)) for name in bases[0]}
+            yield Piece(self.program, together, {name: partial(self.view_at, name, epoch) for name in self.outputs})
 
 
 def _folder(part: int) -> str:

@@ -9,13 +9,15 @@ from whence.pipeline.base import Base
 from whence.pipeline.folder import Deliver
 from whence.pipeline.parts.store import PartedStore
 from whence.pipeline.store import WholeStore
-from whence.plan.partition import Partitioning, partition
+from whence.plan.deal import Dealing, divide
+from whence.plan.partition import Partitioning
 
 
 def take_apart(state: WholeStore, parts: int, deliver: Deliver) -> PartedStore:
     """What sinks may lack of the state is delivered first. What it was before the last epoch is forgotten."""
-    how = partition(state.program, state.outputs)
-    manifest = replace(state.manifest, parts=parts, columns=how.columns, snapshots=())
+    how = divide(state.program, state.outputs)
+    ships = isinstance(how, Dealing)
+    manifest = replace(state.manifest, parts=parts, columns=how.columns, ships=ships, snapshots=())
     parted = PartedStore(state.folder, state.program, manifest, state.lock)
     if state.is_new:
         return parted

@@ -11,12 +11,8 @@ from __future__ import annotations
 
 import os
 import socket
-import warnings
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from enum import Enum
 from functools import lru_cache
 from math import ceil
 from pathlib import Path
@@ -25,85 +21,16 @@ from pyspark import cloudpickle
 
 from whence.backends.local.shared import Shared
 from whence.engine.windows import Windows
-from whence.io import FactError
-from whence.io.changes import Changes
-from whence.lang.calls import FunctionError
 from whence.lang.types import Tuple
-from whence.limits import Limits, RunawayError
-from whence.pipeline.base import Base
-from whence.pipeline.files import StateError, StateWarning
-from whence.pipeline.log import Entry, decode_entries
+from whence.pipeline.files import StateError
+from whence.pipeline.log import Entry
 from whence.pipeline.manifest import Manifest
+from whence.pipeline.parts.orders import EXPECTED, Action, Done, Hint, Job, PartFiles, told_warnings
 from whence.pipeline.parts.store import PartedStore
-from whence.pipeline.publish import write_tables
-from whence.pipeline.snapshots import Snapshot, as_table, file_name
-from whence.plan.partition import Partitioning
 from whence.prepared import prepare
-from whence.reference import EvaluationWarning
-from whence.session import Session, Work
+from whence.session import Session
 
 CLAIMS = "claims"
-
-# What an epoch may raise: the driver raises it again.
-_EXPECTED = (RunawayError, FunctionError, FactError)
-_WORTH_TELLING = (StateWarning, EvaluationWarning)
-
-
-class Action(Enum):
-    """BEGIN: the first state, from the facts given. APPLY: the epochs given. SNAPSHOT and PUBLISH: of the last epoch.
-
-    RECALL: have the last epoch in memory, and do nothing with it.
-    """
-
-    BEGIN = "begin"
-    APPLY = "update"
-    SNAPSHOT = "snapshot"
-    PUBLISH = "publish"
-    RECALL = "recall"
-
-
-@dataclass(frozen=True)
-class Job:
-    """What all tasks of a run have in common."""
-
-    how: Partitioning
-    outputs: tuple[str, ...]
-    strategy: str
-    limits: Limits
-
-    def shown(self, part: int) -> tuple[str, ...]:
-        """The output relations whose rows the part keeps and tells: those that all parts have are the first one's."""
-        return tuple(name for name in self.outputs if part == 0 or name in self.how.columns)
-
-
-@dataclass(frozen=True)
-class EpochWork:
-    """What an epoch did in a part. Updates that all parts get are counted in the first."""
-
-    updates: int
-    effective: int
-    inserted: Counter[str]
-    deleted: Counter[str]
-    work: Work
-
-
-@dataclass(frozen=True)
-class Done:
-    """What became of a part. `failed` is the epoch that raised `error`; `remembered` tells whether its session was there."""
-
-    part: int
-    worker: str = ""
-    remembered: bool = False
-    segment: str = ""
-    epochs: Sequence[EpochWork] = ()
-    snapshot: Snapshot | None = None
-    table_bytes: Mapping[str, int] = field(default_factory=dict)
-    # Of all that the worker has: its parts share them.
-    values: int = 0
-    value_bytes: int = 0
-    warnings: Sequence[tuple[type[Warning], str]] = ()
-    failed: int = 0
-    error: Exception | None = None
 
 
 @dataclass
@@ -140,6 +67,7 @@ class Order:
     tasks: int
     epoch: int
     segments: Sequence[str]
+    hints: Sequence[Hint] = ()  # by epoch given
 
     def __call__(self, index: int) -> list[Done]:
         """What the task with this number does."""
@@ -201,10 +129,10 @@ class _Task:
         # Forgotten until it has come through: an epoch may fail half-way.
         held = self.memory.held.pop(self.part, None)
         remembered = held is not None and held.segment == self.order.segments[self.part]
-        with _told() as told:
+        with told_warnings() as told:
             try:
                 done = self._act(held)
-            except _EXPECTED as error:
+            except EXPECTED as error:
                 done = Done(self.part, failed=self.order.epoch + 1, error=error)
         return replace(done, worker=f"{socket.gethostname()}:{os.getpid()}", remembered=remembered, warnings=told)
 
@@ -230,39 +158,28 @@ class _Task:
         return self._snapshot(held)
 
     def _apply(self, held: _Held) -> Done:
+        files = self._files
         entries, epochs = [], []
         for entry in self._given():
             try:
                 changes = held.session.apply(entry.updates, now=entry.now, checked=True)
-            except _EXPECTED as error:
+            except EXPECTED as error:
                 return Done(self.part, failed=entry.epoch, error=error)
-            shown = self._shown(changes)
+            shown = files.shown(changes)
             entries.append(replace(entry, changes=shown))
-            epochs.append(self._work(entry, changes, shown, held.session.last_epoch))
+            epochs.append(files.work(entry, changes, shown, held.session.last_epoch))
         segment = self._store.write_segment(self.part, entries).name
         return self._keep(
             _Held(held.session, entries[-1].epoch, segment), Done(self.part, segment=segment, epochs=epochs)
         )
 
     def _snapshot(self, held: _Held) -> Done:
-        views = {name: held.session.relation(name) for name in self.job.shown(self.part)}
-        base = Base.of(held.session)
-        made = self._store.write_snapshot(self.part, held.epoch, base, views, self.job.how)
-        before = self._store.manifest.snapshots
-        if before and before[-1].epoch < held.epoch:
-            held.segment = self._store.merge_segments(self.part, before[-1].epoch).name
+        made, segment = self._files.snapshot(held.session, held.epoch)
+        held.segment = held.segment if segment is None else segment
         return self._keep(held, Done(self.part, segment=held.segment, snapshot=made))
 
     def _publish(self, held: _Held) -> Done:
-        program = self.job.how.program
-        tables = {
-            f"{file_name(name)}/part-{self.part}.parquet": as_table(
-                held.session.relation(name), program.relations[name], program.types
-            )
-            for name in self.job.shown(self.part)
-        }
-        folder = self.order.folder / "views" / f"{self.order.epoch:012d}"
-        write_tables(folder, tables, part=f"-{self.part}")
+        self._files.publish(held.session, self.order.epoch)
         return self._keep(held, Done(self.part))
 
     def _keep(self, held: _Held, done: Done) -> Done:
@@ -307,32 +224,9 @@ class _Task:
     def _store(self) -> PartedStore:
         return PartedStore(self.order.folder, self.job.how.program, self.order.manifest, None)
 
+    @property
+    def _files(self) -> PartFiles:
+        return PartFiles(self._store, self.job, self.part)
+
     def _given(self) -> list[Entry]:
-        data = (self.order.exchange / f"{self.part}.parquet").read_bytes()
-        return decode_entries(data, self.job.how.program)
-
-    def _shown(self, changes: Changes) -> Changes:
-        names = self.job.shown(self.part)
-        inserted = {name: changes.inserted[name] for name in names if name in changes.inserted}
-        return Changes(inserted, {name: changes.deleted[name] for name in names if name in changes.deleted})
-
-    def _work(self, entry: Entry, changes: Changes, shown: Changes, work: Work) -> EpochWork:
-        program, columns = self.job.how.program, self.job.how.columns
-        counted = {name for name in program.base_relations if self.part == 0 or name in columns}
-        updates = sum(update.relation in counted for update in entry.updates)
-        sides = (changes.inserted, changes.deleted)
-        effective = sum(len(rows) for side in sides for name, rows in side.items() if name in counted)
-        inserted, deleted = (
-            Counter({name: len(rows) for name, rows in side.items()}) for side in (shown.inserted, shown.deleted)
-        )
-        return EpochWork(updates, effective, inserted, deleted, work)
-
-
-@contextmanager
-def _told() -> Iterator[list[tuple[type[Warning], str]]]:
-    """What the driver is to warn of."""
-    told: list[tuple[type[Warning], str]] = []
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        yield told
-    told += [(each.category, str(each.message)) for each in caught if issubclass(each.category, _WORTH_TELLING)]
+        return self._files.given(self.order.exchange)

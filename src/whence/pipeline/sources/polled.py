@@ -121,6 +121,8 @@ class PolledSource(Source):
             with urllib.request.urlopen(self._poll.url, timeout=_SECONDS_TO_ANSWER) as answer:  # noqa: S310 - the user's own
                 text = answer.read().decode()
         except (OSError, urllib.error.URLError) as error:
+            if self._poll.format == "metrics" and isinstance(getattr(error, "reason", error), FileNotFoundError):
+                return set()  # the run has no figures before its first epoch
             raise ValueError(f"cannot read it: {getattr(error, 'reason', error)}") from None
         rows = set(FORMATS[self._poll.format](text, self._relation, self._types))
         if len(rows) > _MOST:

@@ -76,7 +76,7 @@ class Widget {
     this.isLoading = true;
     const began = performance.now();
     this.load().catch((error) => fill(this.body, el("p", { class: "problem" }, error.message))).finally(() => {
-      const pause = Math.max(150, 5 * (performance.now() - began));
+      const pause = Math.max(60, 5 * (performance.now() - began));
       this.waiting = setTimeout(() => {
         this.isLoading = false;
         if (this.isDue && !this.isClosed) {
@@ -95,7 +95,8 @@ class Widget {
     return get(`views/${encodeURIComponent(view)}`, { limit: MOST, epoch: read().epoch, ...more });
   }
 
-  load() {
+  async load() {
+    if (!window.d3 && ["graph", "plan", "timeline"].includes(this.declared.kind)) throw new Error(this.about.undrawn);
     return this[`load_${this.declared.kind}`]();
   }
 

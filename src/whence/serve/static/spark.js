@@ -31,7 +31,10 @@ export function timeline({ epochs, at, lines }, height = 180) {
   const width = 640;
   const edge = { left: 48, right: 12, top: 10, bottom: 22 };
   const values = names.flatMap((name) => lines[name]);
-  const x = d3.scaleLinear([at[0], at[at.length - 1]], [edge.left, width - edge.right]);
+  // Epochs that were read from a log all at once are drawn one beside the other.
+  const isTimed = at[at.length - 1] - at[0] > 2;
+  const places = isTimed ? at : epochs;
+  const x = d3.scaleLinear([places[0], places[places.length - 1]], [edge.left, width - edge.right]);
   const low = Math.min(...values);
   const high = Math.max(...values);
   const y = d3.scaleLinear([low === high ? low - 1 : low, high === low ? high + 1 : high], [height - edge.bottom, edge.top]).nice(4);
@@ -42,11 +45,12 @@ export function timeline({ epochs, at, lines }, height = 180) {
       el("svg:text", { x: edge.left - 6, y: y(tick) + 4, "text-anchor": "end" }, count(tick)),
     );
   }
-  const time = d3.scaleTime([new Date(at[0] * 1000), new Date(at[at.length - 1] * 1000)], x.range());
+  const time = isTimed ? d3.scaleTime([new Date(at[0] * 1000), new Date(at[at.length - 1] * 1000)], x.range()) : x;
+  const format = isTimed ? time.tickFormat(5) : (tick) => (Number.isInteger(tick) ? `epoch ${count(tick)}` : "");
   for (const tick of time.ticks(5)) {
-    svg.append(el("svg:text", { x: time(tick), y: height - 6, "text-anchor": "middle" }, time.tickFormat(5)(tick)));
+    svg.append(el("svg:text", { x: time(tick), y: height - 6, "text-anchor": "middle" }, format(tick)));
   }
-  const line = d3.line((_, index) => x(at[index]), (value) => y(value)).curve(d3.curveStepAfter);
+  const line = d3.line((_, index) => x(places[index]), (value) => y(value)).curve(d3.curveStepAfter);
   names.forEach((name, index) => {
     svg.append(el("svg:path", { class: "line", d: line(lines[name]), stroke: PALETTE[index % PALETTE.length] }));
   });
@@ -55,9 +59,9 @@ export function timeline({ epochs, at, lines }, height = 180) {
   svg.append(cursor);
   svg.addEventListener("pointermove", (event) => {
     const [place] = d3.pointer(event, svg);
-    const index = Math.max(0, Math.min(at.length - 1, d3.bisectCenter(at, x.invert(place))));
-    cursor.setAttribute("x1", x(at[index]));
-    cursor.setAttribute("x2", x(at[index]));
+    const index = Math.max(0, Math.min(at.length - 1, d3.bisectCenter(places, x.invert(place))));
+    cursor.setAttribute("x1", x(places[index]));
+    cursor.setAttribute("x2", x(places[index]));
     told.textContent = `epoch ${epochs[index]}: ${names.map((name) => `${name} ${count(lines[name][index])}`).join(", ")}`;
   });
   box.append(svg);

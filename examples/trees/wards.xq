@@ -1,0 +1,3 @@
+(: Who has what, by ward. :)
+for $p in $d/patient, $f in $p/finding
+return <case> { $p/ward, $f/disease, $p/name, $f/note } </case>
