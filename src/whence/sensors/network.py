@@ -140,15 +140,13 @@ class SensorNetwork:
     def _begin(self) -> None:
         """Facts of the program, and rules that read nothing."""
         solver = Solver(self.sensor_program.program, {})
+        planned = {plan.rule.name for plan in self.sensor_program.plans}
         for rule in self.sensor_program.program.rules:
-            if not any(rule is plan.rule for plan in self.sensor_program.plans) or not self._reads(rule.name):
+            if rule.name not in planned:
                 for row in solver.heads(rule):
                     home = self.sensor_program.home(rule.head.relation, row)
                     self.expect(home, None)
                     self.nodes[home].sense(rule.head.relation, row, is_there=True)
-
-    def _reads(self, rule: str) -> bool:
-        return any(plan.rule.name == rule and plan.body.reads for plan in self.sensor_program.plans)
 
     # -- updates
 

@@ -189,7 +189,14 @@ class _Translation:
         self.server = field.centre if choices.server is None else choices.server
         if self.server not in field.places:
             raise NotForSensors(f"there is no node {self.server} to be the server", "name one of the field")
-        self.bodies = [body_of(rule) for rule in program.rules if not rule.is_fact]
+        # Rules that read nothing are facts, which are worked out at the beginning.
+        self.bodies = [body for rule in program.rules if not rule.is_fact and (body := body_of(rule)).reads]
+        for body in self.bodies:
+            if not body.atoms:
+                raise NotForSensors(
+                    f"rule {body.rule.name} reads only what is not there: no update would tell a node to look",
+                    "join it with something that is",
+                )
         self.regions = Regions(field)
         self.links = choices.links if self._has_links(choices.links) else None
         distances = field.distances(field.centre)

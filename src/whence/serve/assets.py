@@ -44,13 +44,18 @@ PACKAGES = (
 
 
 def installed() -> Path:
-    """Where the files are. Raises FileNotFoundError, saying what to do, if they are not."""
-    folder = Path(sys.prefix) / FOLDER
-    for each in PACKAGES:
-        if not (folder / each.file).is_file():
-            command = f"{sys.executable} -m whence.serve.assets"
-            raise FileNotFoundError(f"{each.name}, with which the page draws graphs, is not installed: run {command}")
-    return folder
+    """Where the files are, or would be."""
+    return Path(sys.prefix) / FOLDER
+
+
+def missing() -> str:
+    """What to do about files that are not there; empty if all are."""
+    lacking = [each.name for each in PACKAGES if not (installed() / each.file).is_file()]
+    return (
+        f"{', '.join(lacking)} is not installed, so nothing is drawn: run python -m whence.serve.assets"
+        if lacking
+        else ""
+    )
 
 
 def fetch(folder: Path) -> None:
@@ -70,4 +75,8 @@ def fetch(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    fetch(Path(sys.prefix) / FOLDER)
+    try:
+        fetch(installed())
+    except OSError as error:
+        # Everything else works without.
+        print(f"{error}: the page of whence serve will draw no graphs; run this again", file=sys.stderr)
