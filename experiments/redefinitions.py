@@ -14,7 +14,7 @@ from unittest.mock import patch
 from harness import Claim, Experiment, Results, run
 
 from whence import Session, load
-from whence.engine.adapt import Adapter
+from whence.engine.adapt import Adapter, Way
 
 VISITS, CUSTOMERS, SHOPS, TOWNS = 1_000_000, 100_000, 2_000, 300
 BASE = """
@@ -96,10 +96,8 @@ def followed(scheme: str, seed: int) -> tuple[dict[str, float], ...]:
             "seconds": seconds,
             "derivations": session.last_epoch["derivations"],
             "rows of the view": len(session.relation("draws")),
-            "estimated": min((each.cost if each.is_reformulated else each.cost_by_rules) for each in estimates)
-            if estimates
-            else 0,
-            "estimated by rules": sum(each.cost_by_rules for each in estimates),
+            "estimated": sum(each.cost for each in estimates),
+            **{f"estimated {way}": sum(each.costs[way] for each in estimates) for way in Way},
         })  # fmt: skip
     return tuple(found)
 

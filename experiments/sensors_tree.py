@@ -35,7 +35,7 @@ EXPERIMENT = Experiment(
     ),
     schemes=("flood", "logicJ", "logicH"),
     across="nodes",
-    points=(25, 50, 75, 100),
+    points=(25, 50, 100, 200),
     metrics={"messages": "a node", "wrong levels": "share"},
     measure=measure,
     claims=[
@@ -45,7 +45,7 @@ EXPERIMENT = Experiment(
         ),
         Claim("logicH: stated; it has a message for each parent", lambda results: ratios(results, "logicH")),
     ],
-    cut_off=600,
+    cut_off=60,
 )
 
 if __name__ == "__main__":

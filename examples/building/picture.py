@@ -40,11 +40,12 @@ def draw(address: str) -> None:
     with sync_playwright() as playwright:
         path = shutil.which("chromium") or shutil.which("google-chrome")
         browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        page = browser.new_page(viewport={"width": 1280, "height": 900})
+        page = browser.new_page(viewport={"width": 1400, "height": 1000})
         page.goto(address)
         time.sleep(15)  # people come in
         page.get_by_role("row", name=re.compile("^Word")).get_by_role("button", name="Guide me").click()
-        time.sleep(3)
+        page.get_by_role("heading", name="The building").scroll_into_view_if_needed()
+        time.sleep(6)  # until it says no more that it was done
         page.screenshot(path=TARGET)
         browser.close()
 

@@ -90,7 +90,13 @@ def test_what_cannot_be_used_is_named(options: list[str], message: str, whence: 
         ("SELECT a.x FROM a, a", "two relations are called a"),
         ("SELECT a.x FROM a WHERE a.x IN (SELECT 1)", "subquery"),
         ("SELECT 1", "reads from no table"),
-        ("", "no query"),
+        ("", "there is no query"),
+        ("SELECT a.x FROM a UNION SELECT b.x FROM b", "this is UNION"),
+        ("SELECT a.x FROM a NATURAL JOIN b", "NATURAL JOIN"),
+        ("SELECT a.x FROM a ASOF JOIN b ON a.k = b.k", "ASOF JOIN"),
+        ("SELECT sum(a.x) OVER () FROM a", "a window function"),
+        ("SELECT a.x FROM a TABLESAMPLE (10)", "TABLESAMPLE"),
+        ("SELECT x FROM generate_series(1, 3)", "is not a table"),
         ("SELECT a.x FROM a, b WHERE d.k = a.k", "there is no relation d"),
     ],
 )
@@ -109,6 +115,14 @@ def test_queries_that_are_more_than_a_block_are_refused(text: str, message: str,
         ('{"tables": {"a": {"size": 3}}}', "table a has size"),
         ('{"tables": {"a": {"rows": -3}}}', "rows of table a is -3"),
         ('{"tables": {"a": {"columns": {"k": {"common": [3]}}}}}', "a list of [value, share of rows]"),
+        ('{"tables": {"a": {"columns": {"k": {"common": [[[1], 0.5]]}}}}}', "hold numbers and texts"),
+        ('{"tables": {"a": {"columns": {"k": {"common": [[1, "x"]]}}}}}', "share of common of column k of a"),
+        ('{"tables": {"a": {"columns": {"k": {"histogram": [3, 1]}}}}}', "not in ascending order"),
+        ('{"tables": {"a": {"columns": {"k": {"histogram": 3}}}}}', "hold numbers and texts"),
+        ('{"tables": {"a": {"columns": 3}}}', "columns of table a is an object"),
+        ('{"tables": {"a": {"indexes": "k"}}}', "indexes of table a is a list"),
+        ('{"tables": {"a": {"place": 3}}}', "place of table a is 3"),
+        ('{"tables": {"a": 3}}', "table a is an object"),
     ],
 )
 def test_statistics_that_cannot_be_used_are_named(text: str, message: str, whence: Whence, folder: Path) -> None:
@@ -116,3 +130,10 @@ def test_statistics_that_cannot_be_used_are_named(text: str, message: str, whenc
     result = whence("optimize", "q.sql", "--stats", "bad.json")
     assert result.exit_code == 2
     assert message in result.stderr
+
+
+def test_files_that_cannot_be_read_or_written_are_named(whence: Whence, folder: Path) -> None:
+    (folder / "latin.sql").write_bytes(b"SELECT a.x FROM a WHERE a.x = '\xe9'")
+    assert "is not UTF-8" in whence("optimize", "latin.sql").stderr
+    result = whence("optimize", "q.sql", "--svg", "nowhere/p.svg")
+    assert (result.exit_code, "cannot write nowhere/p.svg" in result.stderr) == (2, True)

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from whence import Session, Update, load
+from whence.engine.adapt import Way
 from whence.lang.program import Program
 from whence.lang.types import Tuple
 from whence.reference import evaluate
@@ -92,9 +93,9 @@ def test_a_narrower_view_loses_some_of_its_own_rows() -> None:
     session = Session(load(BASE + VIEWS + JOIN), facts={"r": dense})
     session.revise(load(BASE + VIEWS + JOIN.replace("y).", "y), x != y.", 1)))
     (adaptation,) = session.adaptations
-    assert adaptation.is_reformulated
+    assert adaptation.way is Way.REFORMULATED
     assert adaptation.rules == ("-v(x, x) :- v(x, x).",)
-    assert adaptation.cost < adaptation.cost_by_rules
+    assert adaptation.cost < adaptation.costs[Way.RULES]
     assert len(session.relation("v")) == 100
     assert session.last_epoch["derivations"] == 2
 
@@ -122,20 +123,30 @@ def test_rules_that_cannot_be_reformulated_are_followed_as_they_are() -> None:
     assert set(session.relation("v")) == Session(session.program, facts=session.base()).views()["v"]
 
 
+def test_what_is_smaller_is_derived_anew() -> None:
+    session = session_of(JOIN)
+    session.revise(load(BASE + VIEWS + "v(x, y) :- r(x, y), s(y), y < 2."))
+    (adaptation,) = session.adaptations
+    assert adaptation.way is Way.ANEW
+    assert supports(session, "v") == supports(Session(session.program, facts=session.base()), "v")
+    session.apply([Update("-", "s", (1,))])
+    assert set(session.relation("v")) == Session(session.program, facts=session.base()).views()["v"]
+
+
 def test_small_views_are_not_searched_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("whence.engine.adapt.WORTHWHILE", 20_000)
     session = session_of(JOIN)
     session.revise(load(BASE + VIEWS + JOIN + ".decl u(x:number, y:number) u(x, y) :- r(x, z), r(z, y), s(x)."))
-    assert not any(each.is_reformulated for each in session.adaptations)
+    assert Way.REFORMULATED not in [each.way for each in session.adaptations]
     session.revise(load(BASE + VIEWS + JOIN.replace("y).", "y), x < 39.", 1)))
-    assert [each.is_reformulated for each in session.adaptations] == [True]
+    assert [each.way for each in session.adaptations] == [Way.REFORMULATED]
 
 
 def test_what_is_not_cheaper_is_not_done() -> None:
     session = session_of(JOIN)
     session.add_rule("v(x, y) :- r(x, y).")
     (adaptation,) = session.adaptations
-    assert not adaptation.is_reformulated
+    assert adaptation.way is Way.RULES
     assert adaptation.rules == ("v(x, y) :- r(x, y).",)
     assert "cost less" in adaptation.reason
 

@@ -9,8 +9,8 @@ import pytest
 
 from whence import Update, load
 from whence.runtime import Channel
+from whence.runtime.sketches import Sketch, collect
 from whence.sensors import Field, SensorNetwork
-from whence.sensors.sketches import Sketch, collect
 
 READINGS = """
 .decl reading(@n:symbol, room:number, value:float) .input reading

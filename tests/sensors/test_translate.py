@@ -70,6 +70,7 @@ def test_regions_of_ones_own_are_followed() -> None:
         (".decl a(x:number, y:number) eqrel .input a", "equivalence relation"),
         (".decl a(v:number) .input a .window a(rows=2)", "window of rows"),
         (".decl a(v:number) .input a .output b b(autoinc(), v) :- a(v).", "depends on the order"),
+        (".decl a(v:number) .input a .output b b(1) :- !a(1).", "reads only what is not there"),
         (
             ".decl e(a:number, b:number, c:number) .input e .output d d(0, 0). "
             "d(b, m) :- e(_, b, _), m = min c + k : { d(a, c), e(a, b, k) }.",
@@ -98,6 +99,16 @@ def test_tuples_with_a_place_live_there_and_keep_near() -> None:
     )
 
 
+def test_a_condition_with_a_name_keeps_near_as_well() -> None:
+    named = (
+        UNCOVERED.replace("dist(x, y, u, v) <= 5.0", "close(x, y, u, v)")
+        + """
+        .decl close(a:number, b:number, c:number, d:number) inline
+        close(a, b, c, d) :- dist(a, b, c, d) <= 5.0."""
+    )
+    assert translate(load(named), Field.grid(50, 50)).plans[0].reaches == (5.5, 5.5)
+
+
 HASHES = (
     BASE
     + """.output u, v
@@ -123,3 +134,11 @@ def test_updates_that_nobody_senses_are_refused() -> None:
         placed.apply([Update("+", "link", (0, 3))])
     with pytest.raises(NotForSensors, match="not a node of the field"):
         placed.apply([Update("+", "link", (0, 9))])
+
+
+def test_rules_that_read_nothing_hold_from_the_start() -> None:
+    network = SensorNetwork(
+        load(".decl a(v:number) .input a .output b b(x) :- x = range(1, 4). b(7). b(v) :- a(v)."), GRID
+    )
+    network.apply([Update("+", "a", (9,))])
+    assert network.relation("b") == {(1,), (2,), (3,), (7,), (9,)}

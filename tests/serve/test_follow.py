@@ -21,11 +21,13 @@ from tests.waiting import wait_for
 
 from whence import Session, Update, load
 from whence.io.changes import Epoch
+from whence.pipeline.files import StateError
 from whence.pipeline.keeper import ResidentKeeper
 from whence.pipeline.options import RunOptions
 from whence.pipeline.parts import worker
 from whence.pipeline.parts.open import read_state
 from whence.pipeline.store import WholeStore
+from whence.pipeline.upgrade import upgrade
 from whence.serve.follow import Follower, recall
 from whence.serve.history import NotRetained
 from whence.serve.live import LiveViews
@@ -106,6 +108,21 @@ def test_who_goes_on_from_a_state_recalls_the_epochs_before(tmp_path: Path) -> N
         recall(live, tmp_path)
         assert live.history.oldest == 0
         assert [len(live.rows("reach", 99, epoch)) for epoch in range(6)] == [0, 1, 3, 6, 10, 15]
+
+
+def test_a_state_whose_program_changes_has_to_be_served_again(tmp_path: Path) -> None:
+    with _kept(tmp_path) as keeper:
+        keeper.apply([_epoch(("+", "link", 1, 2))])
+    follower = Follower(tmp_path)
+    revised = load(PROGRAM.source.text + " .decl ends(x:number) .output ends ends(x) :- link(_, x).")
+    upgrade(tmp_path, revised)
+    keeper = ResidentKeeper(revised, store=WholeStore.open(tmp_path, revised))
+    keeper.apply([_epoch(("+", "link", 2, 3))])
+    keeper.close()
+    with pytest.raises(StateError, match="has become another one"):
+        _wait(follower, keeper.epoch)
+    live = Follower(tmp_path).live
+    assert (live.history.oldest, live.epoch, live.rows("ends", 9)) == (2, 3, [(2,), (3,)])
 
 
 def test_a_state_in_parts_is_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from whence import Session, Update, load
@@ -28,6 +29,7 @@ epochs = st.lists(st.lists(st.tuples(st.sampled_from("+-"), rows), max_size=6), 
 filters = st.sampled_from([[], ["n>=0"], ["a~A"], ["f<1.0", "n!=2"], ["a=a"]])
 
 
+@settings(max_examples=int(os.environ.get("WHENCE_EXAMPLES", "60")), deadline=None)
 @given(
     start=st.lists(rows, max_size=12),
     given_epochs=epochs,

@@ -372,6 +372,66 @@ def test_an_action_of_a_widget_puts_a_tuple_in(viewer: Viewer, tmp_path: Path) -
         expect(page.locator(".widget tbody tr")).to_have_count(4)
 
 
+def test_a_floor_plan_with_rooms_a_way_and_something_to_do(viewer: Viewer, tmp_path: Path) -> None:
+    program = load(
+        """.decl desk(name:symbol, x:number, y:number) .input desk
+        .decl room(name:symbol, x:number, y:number, w:number, h:number) .input room
+        .decl door(a:symbol, b:symbol) .input door
+        .decl taken(name:symbol) .input taken
+        .decl state(name:symbol, is:symbol) .output state
+        state(x, "taken") :- taken(x).
+        state(x, "free") :- desk(x, _, _), !taken(x).
+        .decl way(a:symbol, b:symbol) .output way
+        way(x, y) :- door(x, y), taken(y)."""
+    )
+    (tmp_path / "floor.svg").write_text(
+        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 40 20" width="40" height="20"><rect width="40" height="20"/></svg>'
+    )
+    path = tmp_path / "d.toml"
+    path.write_text(
+        """
+        [[widget]]
+        kind = "plan"
+        view = "desk"
+        key = "name"
+        x = "x"
+        y = "y"
+        height = 400
+        width = 3
+        rooms = { view = "room", key = "name", x = "x", y = "y", width = "w", height = "h" }
+        colour = { view = "state", key = "name", value = "is" }
+        colours = { free = "#00ff00", taken = "#ff0000" }
+        edges = { view = "door", from = "a", to = "b" }
+        path = { view = "way", from = "a", to = "b" }
+        image = "floor.svg"
+        extent = { x = 0, y = 0, width = 40, height = 20 }
+        action = { label = "Sit down", relation = "taken", values = ["{name}"] }
+        """
+    )
+    board = read_dashboard(path, program.relations, frozenset(program.base_relations))
+    facts = {
+        "desk": [("d1", 20, 10), ("d2", 30, 15)],
+        "room": [("lab", 0, 0, 40, 20)],
+        "door": [("d1", "d2")],
+    }
+    with serve(Session(program, facts=facts), dashboard=board, writable=True) as served:
+        page = viewer.open(served)
+        canvas = page.locator('[data-kind="plan"] canvas')
+        expect(canvas).to_have_attribute("data-nodes", "2")
+        expect(page.locator(".legend")).to_have_text("is: free")
+        served.apply([Update("+", "taken", ("d2",))])
+        expect(page.locator(".legend")).to_contain_text("taken")
+        expect(canvas).to_have_attribute("data-edges", "2")  # the door, and the way through it
+        box = canvas.bounding_box()
+        assert box is not None
+        # The desk in the middle of the plan.
+        page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        expect(page.locator(".choice b")).to_have_text("d1")
+        page.get_by_role("button", name="Sit down").click()
+        expect(page.locator(".legend")).to_have_text("is: taken")
+        assert ("d1",) in served.live.session.relation("taken")
+
+
 def test_on_a_phone(browser: Browser, served: ServedSession) -> None:
     viewer = Viewer(browser, viewport={"width": 390, "height": 800}, has_touch=True, is_mobile=True)
     page = viewer.open(served)

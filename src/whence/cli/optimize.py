@@ -57,7 +57,7 @@ def optimize(
 
     The exit code is 2 if the query, the statistics or a change cannot be used.
     """
-    text = query.read_text(encoding="utf-8")
+    text = _read(query)
     try:
         known = Statistics() if stats is None else read_statistics(stats)
         parsed = parse_query(text, known)
@@ -85,9 +85,25 @@ def optimize(
         for each in changes:
             _print_changed(space, optimizer, each)
     if svg is not None:
-        svg.write_text(draw_plan(space, optimizer.plan()) + "\n", encoding="utf-8")
+        _write(svg, draw_plan(space, optimizer.plan()) + "\n")
     if html is not None:
-        html.write_text(plan_page(space, optimizer, text), encoding="utf-8")
+        _write(html, plan_page(space, optimizer, text))
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise typer.BadParameter(f"{path} is not UTF-8", param_hint="QUERY.sql") from None
+    except OSError as error:
+        raise typer.BadParameter(f"cannot read {path}: {error.strerror}", param_hint="QUERY.sql") from None
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise typer.BadParameter(f"cannot write {path}: {error.strerror}") from None
 
 
 def _prunings(without: list[str]) -> Prunings:

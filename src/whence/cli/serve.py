@@ -33,6 +33,7 @@ from whence.pipeline.sources.named import NamedSource, NamedSources
 
 with extra("serve"):
     from whence.serve.app import Served
+    from whence.serve.assets import missing
     from whence.serve.dashboards import Dashboard, beside, read_dashboard
     from whence.serve.follow import Follower, recall
     from whence.serve.live import LiveViews
@@ -180,6 +181,8 @@ def _listening(opened: _Opened, bind: Bind, seconds: float) -> Iterator[None]:
             [f"cannot listen on {bind.host}, port {bind.port}: {error.strerror or error}"],
             hints=["--port 0 takes any that is free"],
         ) from None
+    if what := missing():
+        show(err, f"warning: {what}")
     opened.live.warm()
     with server:
         out.print(f"serving {opened.live.name} at {server.address}")

@@ -7,8 +7,9 @@ views that hold them already, each counting as often as it is derived. What is e
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from typing import Generic
 
 from whence.engine.protocol import Backend, Ids, Keys, Ranks
@@ -16,32 +17,54 @@ from whence.lang.program import Atom, Comparison, Literal, Program, Rule
 from whence.lang.tree import NOWHERE
 from whence.plan.delta_plans import delta_plans
 from whence.plan.steps import DeltaPlan
-from whence.reasoning.costs import Estimates, cost_of, join_order
-from whence.reasoning.forms import Sum, added, negated
+from whence.reasoning.costs import Estimates, Observed, cost_of, join_order
+from whence.reasoning.forms import Sum, sum_of
 from whence.reasoning.queries import Conjunctive, NotConjunctive, Simple, Unfolding
 from whence.reasoning.rewriting import View, normal_form, reformulate
 from whence.reasoning.show import rules_of
 
 COUNTED = "!counted"  # behind the name of a view whose rows count as often as they are derived
-WORTHWHILE = 20_000  # rows that have to be at stake for views to be looked at: searching takes time, too
+WORTHWHILE = 100_000  # rows that have to be at stake for views to be looked at: searching takes time, too
+_BROUGHT_TOGETHER = 1.7  # seconds a row, as against those of other ways, in views of a few 100,000 rows
 _MOST_VIEWS = 12
 _SECONDS = 0.5
 _MOST_STEPS = 200
 
 
+class Way(StrEnum):
+    """How a view is brought in line with its new rules."""
+
+    RULES = "by rules"  # all derivations of the rules that went and came
+    REFORMULATED = "reformulated"  # the difference, said in another way
+    ANEW = "anew"  # all derivations of the new rules, in an empty table
+
+
+_REASONS = {
+    Way.RULES: "no other way is estimated to cost less",
+    Way.REFORMULATED: "what went and came overlaps, or rows that are there tell it",
+    Way.ANEW: "there is less to derive than to take away and add",
+}
+
+
 @dataclass(frozen=True)
 class Adaptation:
-    """How a view was brought in line with its new rules, and what that was estimated to cost, in rows read and made.
+    """What was done, and what each way was estimated to cost, in rows read and made.
 
     `rules` are those whose derivations were counted: with a minus, they were taken away.
     """
 
     relation: str
-    is_reformulated: bool
+    way: Way
     rules: tuple[str, ...]
-    cost: float
-    cost_by_rules: float
-    reason: str
+    costs: Mapping[Way, float]
+
+    @property
+    def cost(self) -> float:
+        return self.costs[self.way]
+
+    @property
+    def reason(self) -> str:
+        return _REASONS[self.way]
 
 
 @dataclass(frozen=True)
@@ -51,35 +74,44 @@ class Adapter(Generic[Ids, Keys, Ranks]):
     backend: Backend[Ids, Keys, Ranks]
     before: Program
     after: Program
+    observed: dict[str, Observed] = field(default_factory=dict)
 
     def choose(
         self, relation: str, dropped: Sequence[Rule], came: Sequence[Rule], steady: Iterable[str]
     ) -> tuple[Adaptation, Sum] | None:
         """The cheaper way, or None if the rules are not of the kind that can be reformulated."""
-        gone, new = _parts_of(self.before, dropped), _parts_of(self.after, came)
+        gone, new, later = (
+            _parts_of(self.before, dropped),
+            _parts_of(self.after, came),
+            _parts_of(self.after, list(self.after.rules_for(relation))),
+        )
         if gone is None or new is None:
             return None
-        difference = normal_form([*new, *(replace(part, sign=-1) for part in gone)])
-        known = self._estimates((*gone, *new))
-        by_rules = sum(cost_of(part, known, indexed=True) for part in (*gone, *new))
+        known = self._estimates((*gone, *new, *(later or ())))
+        plain = {part: cost_of(part, known, indexed=True) for part in (*gone, *new, *(later or ()))}
+        sums: dict[Way, Sum] = {Way.RULES: sum_of([*new, *map(_negative, gone)])}
+        costs = {Way.RULES: sum(plain[part] for part in (*gone, *new))}
+        if later is not None:
+            sums[Way.ANEW] = sum_of(later)
+            costs[Way.ANEW] = sum(plain[part] for part in later) + len(self.backend.table(relation))
+        difference = normal_form([*new, *map(_negative, gone)])
         views: list[View] = []
-        if by_rules >= WORTHWHILE:
+        if min(costs.values()) >= WORTHWHILE:
             views = list(self._views(relation, difference, steady))
             known = self._estimates((*gone, *new, *(part for view in views for part in view.parts)), views)
         found = reformulate(difference, views, known, indexed=True, seconds=_SECONDS, most_steps=_MOST_STEPS)
-        if found.cost < by_rules:
-            shown = tuple(text.replace(COUNTED, "") for text in rules_of(found.sum, relation))
-            reason = (
-                "rows that are there already tell most of it" if found.uses_views else "what went and came overlaps"
-            )
-            return Adaptation(relation, True, shown, found.cost, by_rules, reason), found.sum
-        shown = tuple(rules_of(added(normal_form(new), negated(normal_form(gone))), relation))
-        reason = "no other way to say the difference is estimated to cost less"
-        return Adaptation(relation, False, shown, found.cost, by_rules, reason), found.sum
+        options = {_weighed(found.sum, found.cost): found.sum, _weighed(difference, found.original_cost): difference}
+        costs[Way.REFORMULATED] = min(options)
+        sums[Way.REFORMULATED] = options[min(options)]
+        way = min(costs, key=lambda each: costs[each])
+        shown = tuple(text.replace(COUNTED, "") for text in rules_of(sums[way], relation))
+        return Adaptation(relation, way, shown, costs), sums[way]
 
     def _estimates(self, parts: Iterable[Conjunctive], views: Iterable[View] = ()) -> Estimates:
         names = {name for part in parts for name, _ in part.atoms} | {view.name for view in views}
-        return Estimates({name: self.backend.observe(name.removesuffix(COUNTED)) for name in names})
+        for name in names - self.observed.keys():
+            self.observed[name] = self.backend.observe(name.removesuffix(COUNTED))
+        return Estimates(self.observed)
 
     def _views(self, relation: str, difference: Sum, steady: Iterable[str]) -> Iterator[View]:
         """The views that part of the difference may be said by."""
@@ -111,6 +143,17 @@ class Adapter(Generic[Ids, Keys, Ranks]):
                 for keys, _ in self.backend.run(plan, ids, lambda _: 0):  # which may be overwritten by the next
                     side.append(self.backend.repeated(keys, (), abs(times)))
         return self.backend.net(relation, *sides)
+
+
+def _weighed(difference: Sum, cost: float) -> float:
+    """Rows that count several times, and derivations that go and come at once, take longer to bring together."""
+    is_plain = all(number > 0 for number in difference.values()) or all(number < 0 for number in difference.values())
+    counted = any(name.endswith(COUNTED) for part in difference for name, _ in part.atoms)
+    return cost if is_plain and not counted else _BROUGHT_TOGETHER * cost
+
+
+def _negative(part: Conjunctive) -> Conjunctive:
+    return replace(part, sign=-part.sign)
 
 
 def _parts_of(program: Program, rules: Sequence[Rule]) -> tuple[Conjunctive, ...] | None:

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Generic, NamedTuple, TypeVar
 
-from whence.engine.adapt import Adaptation, Adapter
+from whence.engine.adapt import Adaptation, Adapter, Way
 from whence.engine.maintain import Maintainer
 from whence.engine.protocol import BATCH, GONE, Ids, Keys, Ranks
 from whence.engine.stratum import Delta, MaintainedStratum
@@ -140,9 +140,24 @@ class _Revision(Generic[Ids, Keys, Ranks]):
             return None
         adaptation, difference = chosen
         self.adaptations.append(adaptation)
-        if not adaptation.is_reformulated:
-            return None
-        return stratum.adapt(each, name, *adapter.derive(name, difference))
+        match adaptation.way:
+            case Way.RULES:
+                return None
+            case Way.REFORMULATED:
+                return stratum.adapt(each, name, *adapter.derive(name, difference))
+            case Way.ANEW:
+                return self._derived_anew(stratum, each, name, *adapter.derive(name, difference))
+
+    def _derived_anew(
+        self, stratum: SupportStratum[Ids, Keys, Ranks], each: StratumPlan, name: str, none: Keys, keys: Keys
+    ) -> dict[str, Delta[Ids]]:
+        """The view from nothing but these derivations, compared with what was there."""
+        scratch = self.backend.scratch()
+        stratum.backend = scratch
+        stratum.adapt(each, name, none, keys)
+        stratum.backend = self.backend
+        added, gone = self.backend.take_over(name, scratch)
+        return {name: Delta(added, gone)} if len(added) or len(gone) else {}
 
     def _steady(self) -> Iterator[str]:
         """Views of one relation that are what they were, rules and rows."""

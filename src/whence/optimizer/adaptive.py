@@ -146,15 +146,15 @@ class AdaptiveOrders:
     def __init__(self, session: Session) -> None:
         self.session = session
         self.switches: list[Switch] = []
-        self._order = ObservedOrder()
-        session.replan(self._order)
-        self._look()
+        self.order = ObservedOrder()
+        session.replan(self.order)
+        self.look()
 
     def after_epoch(self) -> None:
         """Looks at the tables, if it is time to; then join orders may be others."""
         self._spent += sum(self.session.last_epoch["seconds"].values())
         if self._spent * SHARE >= self._look_takes or self._drifted():
-            self._look()
+            self.look()
 
     def _drifted(self) -> bool:
         return any(
@@ -162,11 +162,12 @@ class AdaptiveOrders:
             for name, table in self.session.backend.tables.items()
         )
 
-    def _look(self) -> None:
+    def look(self) -> None:
+        """Looks at the tables, and takes other orders where that is worth it."""
         start = perf_counter()
         backend = self.session.backend
         self._sizes = {name: len(table) for name, table in backend.tables.items()}
-        found = self._order.observe(backend, self.session.epoch)
+        found = self.order.observe(backend, self.session.epoch)
         if found:
             self.switches += found
             self.session.replan()

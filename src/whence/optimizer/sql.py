@@ -32,8 +32,11 @@ def parse_query(text: str, statistics: Statistics) -> Query:
         statements = [each for each in sqlglot.parse(text) if each is not None]
     except SqlglotError as error:
         raise QueryError(str(error).split("\n", maxsplit=1)[0]) from None
-    if len(statements) != 1 or not isinstance(statements[0], exp.Select):
-        raise QueryError(f"one SELECT is wanted; there are {len(statements)} statements" if statements else "no query")
+    if not statements:
+        raise QueryError("there is no query")
+    if len(statements) > 1 or not isinstance(statements[0], exp.Select):
+        kind = f"this is {statements[0].key.upper()}"
+        raise QueryError(f"one SELECT is wanted; {kind if len(statements) == 1 else f'there are {len(statements)}'}")
     select = statements[0]
     _refuse(select)
     names = _Names(_tables(select), statistics)
@@ -60,17 +63,29 @@ def parse_query(text: str, statistics: Statistics) -> Query:
     return Query(relations, tuple(equal), tuple(conditions), _group(select, names), tuple(_order(select, names)))
 
 
+_BLOCKS: Mapping[type[exp.Expr], str] = {exp.Subquery: "a subquery", exp.Exists: "EXISTS", exp.SetOperation: "UNION"}
+_UNSUPPORTED: Mapping[type[exp.Expr], str] = {
+    exp.Window: "a window function",
+    exp.TableSample: "TABLESAMPLE",
+    exp.Qualify: "QUALIFY",
+}
+
+
 def _refuse(select: exp.Select) -> None:
     if select.args.get("with_") or select.args.get("having"):
         raise QueryError("WITH and HAVING are more than one block: optimize the blocks one by one")
-    for kind, word in ((exp.Subquery, "a subquery"), (exp.Exists, "EXISTS"), (exp.SetOperation, "UNION")):
+    for kind, word in _BLOCKS.items():
         if select.find(kind):
             raise QueryError(f"{word} is more than one block: optimize the blocks one by one")
     if any(each is not select for each in select.find_all(exp.Select)):
         raise QueryError("a subquery is more than one block: optimize the blocks one by one")
+    for kind, word in _UNSUPPORTED.items():
+        if select.find(kind):
+            raise QueryError(f"{word} is not supported")
     for join in select.args.get("joins") or ():
-        if join.side or join.kind not in ("", "INNER", "CROSS"):
-            raise QueryError(f"{join.side or join.kind} JOIN: only inner joins can be put into another order")
+        special = join.method or join.side or (join.kind if join.kind not in ("INNER", "CROSS") else "")
+        if special:
+            raise QueryError(f"{special} JOIN: only inner joins with ON or WHERE can be put into another order")
         if join.args.get("using"):
             raise QueryError("JOIN … USING: write the condition out, with ON")
 
@@ -79,7 +94,7 @@ def _tables(select: exp.Select) -> dict[str, str]:
     found: dict[str, str] = {}
     sources = [select.args["from_"].this] if select.args.get("from_") else []
     for source in sources + [join.this for join in select.args.get("joins") or ()]:
-        if not isinstance(source, exp.Table):
+        if not isinstance(source, exp.Table) or not isinstance(source.this, exp.Identifier):
             raise QueryError(f"{source.sql()} is not a table")
         name = (source.alias or source.name).lower()
         if name in found:

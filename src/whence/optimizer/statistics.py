@@ -8,9 +8,10 @@ from __future__ import annotations
 import json
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -155,38 +156,56 @@ def statistics_from_json(given: Any) -> Statistics:
     if not isinstance(given, dict) or not isinstance(given.get("tables"), dict):
         raise StatisticsError('statistics are an object with "tables": {NAME: {"rows": …, "columns": {…}}}')
     _only(given, {"tables", "place"}, "statistics")
-    return Statistics(
-        {name.lower(): _table(name, each) for name, each in given["tables"].items()}, given.get("place", "")
-    )
+    tables = {name.lower(): _table(name, each) for name, each in given["tables"].items()}
+    return Statistics(tables, _text(given, "place", "statistics"))
 
 
 def _table(name: str, given: Any) -> Table:
-    _only(given, _TABLE_FIELDS, f"table {name}")
-    columns = {
-        column.lower(): _column(f"column {column} of {name}", each) for column, each in given.get("columns", {}).items()
-    }
+    what = f"table {name}"
+    _only(given, _TABLE_FIELDS, what)
+    described, indexes = given.get("columns", {}), given.get("indexes", [])
+    if not isinstance(described, dict):
+        raise StatisticsError(f"columns of {what} is an object: {{NAME: {{…}}}}")
+    if not isinstance(indexes, list) or not all(isinstance(each, str) for each in indexes):
+        raise StatisticsError(f"indexes of {what} is a list of columns")
+    columns = {column.lower(): _column(f"column {column} of {name}", each) for column, each in described.items()}
     return Table(
-        rows=max(1.0, _number(given, "rows", UNKNOWN_ROWS, f"table {name}")),
+        rows=max(1.0, _number(given, "rows", UNKNOWN_ROWS, what)),
         columns=columns,
-        indexes=frozenset(each.lower() for each in given.get("indexes", ())),
-        ordered=str(given.get("ordered", "")).lower(),
-        place=str(given.get("place", "")),
-        width=_number(given, "width", sum(each.width for each in columns.values()) or 100.0, f"table {name}"),
+        indexes=frozenset(each.lower() for each in indexes),
+        ordered=_text(given, "ordered", what).lower(),
+        place=_text(given, "place", what),
+        width=_number(given, "width", sum(each.width for each in columns.values()) or 100.0, what),
     )
 
 
 def _column(name: str, given: Any) -> Column:
     _only(given, _COLUMN_FIELDS, name)
-    common = given.get("common", ())
-    if not isinstance(common, Sequence) or any(not isinstance(each, list) or len(each) != 2 for each in common):
+    common, bounds = given.get("common", []), given.get("histogram", [])
+    if not isinstance(common, list) or not all(isinstance(each, list) and len(each) == 2 for each in common):
         raise StatisticsError(f"common of {name} is a list of [value, share of rows]")
+    if not isinstance(bounds, list) or not all(map(_is_scalar, [*bounds, *(value for value, _ in common)])):
+        raise StatisticsError(f"histogram and common of {name} hold numbers and texts")
+    if any(place_of(one) > place_of(other) for one, other in pairwise(bounds)):
+        raise StatisticsError(f"histogram of {name} is not in ascending order")
     return Column(
         distinct=None if given.get("distinct") is None else _number(given, "distinct", 1, name),
-        bounds=tuple(given.get("histogram", ())),
-        common=dict(common),
+        bounds=tuple(bounds),
+        common={value: _number({"share": share}, "share", 0, f"common of {name}") for value, share in common},
         nulls=_number(given, "nulls", 0.0, name),
         width=_number(given, "width", UNKNOWN_WIDTH, name),
     )
+
+
+def _is_scalar(value: Any) -> bool:
+    return isinstance(value, int | float | str) and not isinstance(value, bool) and value == value  # noqa: PLR0124 - nan
+
+
+def _text(given: Mapping[str, Any], name: str, what: str) -> str:
+    value = given.get(name, "")
+    if not isinstance(value, str):
+        raise StatisticsError(f"{name} of {what} is {value!r}: a text is wanted")
+    return value
 
 
 def _only(given: Any, fields: set[str], what: str) -> None:

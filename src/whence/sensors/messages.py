@@ -10,8 +10,8 @@ from whence.lang.types import Tuple, Value, Variant
 from whence.runtime.figures import Size
 from whence.runtime.process import Message
 from whence.runtime.reliable import varint_bytes
-from whence.sensors.paths import Way
 from whence.sensors.rules import Environment
+from whence.topology.paths import Way
 
 STAMP_BYTES = 8  # four of time, two of the node, two of a counter
 HEADER_BYTES = 3  # kind, relation or rule, length

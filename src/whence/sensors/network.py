@@ -14,16 +14,17 @@ from whence.plan.extract_aggregates import AggregateSpec
 from whence.reference import evaluate
 from whence.reference.solve import Solver
 from whence.runtime import Channel, Delivery, Simulation, Wiring
-from whence.sensors.energy import Energy, Radio, energy_of
-from whence.sensors.field import Field
+from whence.runtime.energy import Energy, Radio, energy_of
+from whence.runtime.figures import Traffic
 from whence.sensors.homes import Entry
 from whence.sensors.messages import Fact, Result
 from whence.sensors.node import SensorNode
 from whence.sensors.rules import Matcher, NotForSensors
 from whence.sensors.timing import Timing, find_timing
 from whence.sensors.translate import Choices, RulePlan, SensorProgram, translate
+from whence.topology.field import Field
 
-_REPETITIONS = 60  # a hop that repeats what is lost may take so many times as long
+_REPETITIONS = 250  # a hop that repeats what is lost may take so many times as long
 _DEFAULT = Choices()
 HOP = Channel(latency=0.01)
 
@@ -53,10 +54,9 @@ class Compared:
 class SensorNetwork:
     """A program on the nodes of a field.
 
-    `channel` is a hop. `skew` bounds how far a clock is off. `reliable` repeats what was
-    lost, which takes time: bounds are then so much longer. `stage_limit` ends recursions that count up (by default, at
-    the number of nodes). `silent_expiry` forgets
-    what left its window without taking back what was derived from it.
+    `channel` is a hop. `skew` bounds how far a clock is off. `reliable` repeats what was lost, which takes time: bounds are
+    then so much longer. A `radio` that is given has batteries that run empty. `stage_limit` ends recursions that count up (by
+    default, at the number of nodes). `silent_expiry` forgets what left its window without taking back what was derived from it.
 
     >>> from whence import Update, load
     >>> program = load('''.decl seen(x:number, y:number, kind:symbol) .input seen .output pair
@@ -103,6 +103,8 @@ class SensorNetwork:
         self.simulation = Simulation(wiring, seed=seed, reliable=reliable, skew=skew)
         if on_delivery is not None:
             self.simulation.watchers.append(on_delivery)
+        if radio is not None:
+            self.simulation.watchers.append(self._drain)
         self.make_entry = make_entry
         self.matcher = Matcher(self.sensor_program.program)
         self.all_tests = {plan.rule.name: frozenset(range(len(plan.body.tests))) for plan in self.sensor_program.plans}
@@ -138,15 +140,13 @@ class SensorNetwork:
     def _begin(self) -> None:
         """Facts of the program, and rules that read nothing."""
         solver = Solver(self.sensor_program.program, {})
+        planned = {plan.rule.name for plan in self.sensor_program.plans}
         for rule in self.sensor_program.program.rules:
-            if not any(rule is plan.rule for plan in self.sensor_program.plans) or not self._reads(rule.name):
+            if rule.name not in planned:
                 for row in solver.heads(rule):
                     home = self.sensor_program.home(rule.head.relation, row)
                     self.expect(home, None)
                     self.nodes[home].sense(rule.head.relation, row, is_there=True)
-
-    def _reads(self, rule: str) -> bool:
-        return any(plan.rule.name == rule and plan.body.reads for plan in self.sensor_program.plans)
 
     # -- updates
 
@@ -156,7 +156,7 @@ class SensorNetwork:
         self.run()
 
     def feed(self, updates: Iterable[Update], *, at: Value = None) -> None:
-        """Updates that will be sensed: where they say they are, or `at` a node."""
+        """Updates that will be sensed: where they say they are, or `at` a node, which takes longer than the times say."""
         for update in updates:
             self.check(update)
             node = self.source(update) if at is None else at
@@ -235,12 +235,12 @@ class SensorNetwork:
             self.simulation.now, node, fact.relation, fact.row, fact.died is None, fact.root, final + self.skew
         )
         self.moments.append(moment)
-        self._watch_battery(node)
 
-    def _watch_battery(self, node: Value) -> None:
+    def _drain(self, delivery: Delivery) -> None:
+        """Whoever has nothing left in its battery dies."""
         figures = self.simulation.figures
-        if node in figures.by_node:
-            spent = self.radio.spent(figures.by_node[node], figures.received.get(node, (0, 0)))
+        for node in (delivery.sender, delivery.target):
+            spent = self.radio.spent(figures.by_node.get(node, Traffic()), figures.received.get(node, (0, 0)))
             if spent + self.radio.listen * self.simulation.now > self.radio.battery:
                 self.simulation.crash(node)
 

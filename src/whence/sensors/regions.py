@@ -9,9 +9,9 @@ from functools import cached_property
 from math import inf
 
 from whence.lang.types import Value
-from whence.sensors.field import Field
-from whence.sensors.paths import Paths, Way, find_paths
 from whence.topology import Place
+from whence.topology.field import Field
+from whence.topology.paths import Paths, Way, find_paths
 
 
 class Region(StrEnum):

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from whence.lang.program import Program
 from whence.lang.types import NUMBER
-from whence.sensors.field import Field, FieldError
 from whence.topology import read_topology
+from whence.topology.field import Field, FieldError
 
 FORMS = "grid:ROWSxCOLUMNS[:SPACING], random:NODES:SIDE:RADIUS[:SEED], or a file of links"
 _GRID = re.compile(r"grid:(\d+)x(\d+)(?::([\d.]+))?")

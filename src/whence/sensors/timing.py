@@ -14,10 +14,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import inf
 
-from whence.lang.program import Atom, Var
+from whence.lang.program import Atom
 from whence.lang.tree import walk
-from whence.sensors.rules import place_in
-from whence.sensors.translate import RulePlan, SensorProgram, delivery_of
+from whence.sensors.translate import RulePlan, SensorProgram, delivers_home, delivery_of, derives_at_home
 
 _MARGIN = 0.01  # of a hop
 
@@ -87,14 +86,9 @@ def layer_of(program: SensorProgram, plan: RulePlan, timing: Timing) -> float:
     telling = 0.0
     for atom in plan.body.reads:
         delivery = delivery_of(atom, plan.site, locations)
-        if delivery is not None:
+        if delivery is not None and not delivers_home(delivery, program.homes[atom.relation]):
             telling = max(telling, timing.hop if delivery.how == "neighbours" else timing.homing)
-    place = place_in(plan.rule.head, locations)
-    names = plan.site.names if plan.site.how == "named" else ()
-    is_home = isinstance(place, Var) and (
-        place.name in names or (plan.site.how == "self" and place == place_in(plan.body.atoms[0], locations))
-    )
-    return telling + (0.0 if is_home else timing.homing)
+    return telling + (0.0 if derives_at_home(plan.body, plan.site, program.homes) else timing.homing)
 
 
 def _latencies(program: SensorProgram, timing: Timing) -> tuple[dict[str, float], dict[str, tuple[float, float]]]:

@@ -23,10 +23,10 @@ from whence.lang.program import Atom, Const, Program, Rule, Term, Var
 from whence.lang.types import Tuple, Value
 from whence.plan.extract_aggregates import AggregateSpec, extract_aggregates
 from whence.sensors.classes import check_program, find_growing
-from whence.sensors.field import Field
 from whence.sensors.regions import Region, Regions
 from whence.sensors.rules import Body, NotForSensors, body_of, columns_of, place_in, variables_of
 from whence.sensors.spatial import find_coordinates, find_reaches
+from whence.topology.field import Field
 
 LINK = "link"
 _COMBINATIONS = 5000
@@ -189,7 +189,14 @@ class _Translation:
         self.server = field.centre if choices.server is None else choices.server
         if self.server not in field.places:
             raise NotForSensors(f"there is no node {self.server} to be the server", "name one of the field")
-        self.bodies = [body_of(rule) for rule in program.rules if not rule.is_fact]
+        # Rules that read nothing are facts, which are worked out at the beginning.
+        self.bodies = [body for rule in program.rules if not rule.is_fact and (body := body_of(rule)).reads]
+        for body in self.bodies:
+            if not body.atoms:
+                raise NotForSensors(
+                    f"rule {body.rule.name} reads only what is not there: no update would tell a node to look",
+                    "join it with something that is",
+                )
         self.regions = Regions(field)
         self.links = choices.links if self._has_links(choices.links) else None
         distances = field.distances(field.centre)
@@ -345,25 +352,14 @@ class _Translation:
         for atom in body.reads:
             delivery = delivery_of(atom, site, self.locations)
             if delivery is not None:
-                home = homes[atom.relation]
-                is_there = delivery.how == home.how and set(delivery.columns) == set(home.columns)
+                is_there = delivers_home(delivery, homes[atom.relation])
                 cost += self._rate(atom) * (1.0 if delivery.how == "neighbours" else 0.0 if is_there else self.far)
         return cost + self._home_cost(body, site, homes), RulePlan(body, scheme, site)
 
     def _home_cost(self, body: Body, site: Site | None, homes: Mapping[str, Home]) -> float:
-        head = body.rule.head
-        home = homes[head.relation]
-        args = [head.args[at] for at in home.columns]
-        if site is not None and site.how == home.how:
-            names = tuple(arg.name for arg in args if isinstance(arg, Var))
-            if home.how == "server" or (len(names) == len(args) and set(names) == set(site.names)):
-                return 0.0
-        if site is not None and site.how == "self":
-            source = body.atoms[0]
-            own = homes[source.relation]
-            if own.how == home.how and [source.args[at] for at in own.columns] == args:
-                return 0.0
-        near = home.how == "nearest" and (site is None or site.how == "nearest")
+        if site is not None and derives_at_home(body, site, homes):
+            return 0.0
+        near = homes[body.rule.head.relation].how == "nearest" and (site is None or site.how == "nearest")
         return 1.0 if near else self.far
 
     def _in_regions(self, body: Body, scheme: Scheme) -> tuple[float, RulePlan]:
@@ -470,3 +466,21 @@ def delivery_of(atom: Atom, site: Site, locations: Mapping[str, int | None]) -> 
             columns = columns_of(atom, site.names)
             assert columns is not None
             return Delivery(site.how, columns)
+
+
+def delivers_home(delivery: Delivery, home: Home) -> bool:
+    """Whether what is told is there already: the node that it is told to is its home."""
+    return delivery.how == home.how and set(delivery.columns) == set(home.columns)
+
+
+def derives_at_home(body: Body, site: Site, homes: Mapping[str, Home]) -> bool:
+    """Whether a rule derives its heads where they live."""
+    head = body.rule.head
+    home = homes[head.relation]
+    args = [head.args[at] for at in home.columns]
+    if site.how == "self":
+        source = body.atoms[0]
+        own = homes[source.relation]
+        return own.how == home.how and own.how != "server" and [source.args[at] for at in own.columns] == args
+    names = {arg.name for arg in args if isinstance(arg, Var)}
+    return site.how == home.how and (home.how == "server" or (len(names) == len(args) and names == set(site.names)))

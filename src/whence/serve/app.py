@@ -22,7 +22,7 @@ from whence.provenance.base import parse_fact
 from whence.serve.answers import Answers, CannotAnswer, Kind, Question
 from whence.serve.apart import Apart, TooBusy, TooLate
 from whence.serve.as_json import EpochJson, Row, columns_to_json, epoch_to_json, rows_to_json
-from whence.serve.assets import installed
+from whence.serve.assets import installed, missing
 from whence.serve.dashboards import Dashboard
 from whence.serve.events import Events, TooManyViewers, status
 from whence.serve.filters import parse_filter
@@ -119,7 +119,7 @@ def make_app(served: Served, access: Access) -> FastAPI:
     for error, code in ((NotRetained, 410), (TooLate, 504), (TooBusy, 503), (TooManyViewers, 503), (ValueError, 400)):
         app.add_exception_handler(error, _saying(code))
     static = Path(str(files(__package__) / "static"))
-    app.mount("/lib", StaticFiles(directory=installed()))
+    app.mount("/lib", StaticFiles(directory=installed(), check_dir=False))
     app.mount("/", StaticFiles(directory=static, html=True))
     app.add_middleware(Guard, access=access)
     return app
@@ -148,6 +148,7 @@ def _views(served: Served) -> APIRouter:
             "views": [_view(served, name) for name in live.relations],
             "dashboard": bool(served.dashboard.widgets),
             "seconds": served.answers.apart.seconds,
+            "undrawn": missing(),
             **status(live),
         }
 

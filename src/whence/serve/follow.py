@@ -8,7 +8,7 @@ from pathlib import Path
 
 from whence.io.changes import Epoch
 from whence.lang.load import Functions
-from whence.pipeline.files import Damaged
+from whence.pipeline.files import Damaged, StateError
 from whence.pipeline.folder import Store
 from whence.pipeline.parts.open import read_state
 from whence.plan.record import RecordedProgram
@@ -59,7 +59,9 @@ class Follower:
             time.sleep(_NAP)
 
     def catch_up(self) -> None:
-        """Applies what has come since. Raises Damaged if epochs were forgotten before they were read here."""
+        """Applies what has come since. Raises StateError if epochs were forgotten before they were read here, or if the program
+        has become another one.
+        """
         modified, now = self._log.stat().st_mtime_ns, time.monotonic()
         if modified == self._seen[0] and now < self._seen[1]:
             return
@@ -74,5 +76,9 @@ class Follower:
             return self.store.since(self.live.epoch)
         except Damaged:
             # Who writes has compacted the log meanwhile; what is still there is found under another name.
+            turns = self.store.turns
             self.store.look_again()
+            if self.store.turns != turns:
+                problem = f"the program of {self.store.folder} has become another one"
+                raise StateError([problem], hints=["serve the state again"]) from None
             return self.store.since(self.live.epoch)

@@ -63,7 +63,7 @@ class Image:
         self.size = size
         self.epoch = epoch
         self._keys = [key_of(field.kind) for field in fields]
-        self._lock = Lock()
+        self._lock, self._working = Lock(), Lock()
         self._orders: OrderedDict[tuple[int, Filter], NDArray[np.int64]] = OrderedDict()
 
     def row(self, at: int) -> Tuple:
@@ -119,16 +119,21 @@ class Image:
         found = self._kept(sort, wanted)
         if found is not None:
             return found
-        if not wanted:
-            order = sorted_rows(self.columns, sort) if self.columns else np.arange(self.size)
-        else:
-            whole = self._order(sort, Filter(), tests)
-            order = whole[self._mask(tests)[whole]]
-        with self._lock:
-            self._orders[sort, wanted] = order
-            while len(self._orders) > _KEPT:
-                self._orders.popitem(last=False)
-        return order
+        whole = self._order(sort, Filter(), tests) if wanted else None
+        # One after the other: those who wait may find what they want, and nobody gets all processors by asking often.
+        with self._working:
+            found = self._kept(sort, wanted)
+            if found is not None:
+                return found
+            if whole is not None:
+                order = whole[self._mask(tests)[whole]]
+            else:
+                order = sorted_rows(self.columns, sort) if self.columns else np.arange(self.size)
+            with self._lock:
+                self._orders[sort, wanted] = order
+                while len(self._orders) > _KEPT:
+                    self._orders.popitem(last=False)
+            return order
 
     def _kept(self, sort: int, wanted: Filter) -> NDArray[np.int64] | None:
         with self._lock:

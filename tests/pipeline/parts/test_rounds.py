@@ -45,6 +45,8 @@ def keep(
 def forget(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr("os.fsync", lambda _: None)  # nothing is lost with a process
     yield
+    for house in host._houses.values():
+        house.close()
     host._houses.clear()
 
 
@@ -117,6 +119,23 @@ def test_the_same_parts_go_on_until_one_is_lost(tmp_path: Path) -> None:
     keeper.apply(random_epochs(1, 2))
     assert carrier.makings == 2
     assert len(host._houses) == 1, "those of before are forgotten"
+
+
+def test_who_does_not_know_the_secret_is_not_answered(tmp_path: Path) -> None:
+    """As from another process. A house that is closed does not answer either, and one process may have several."""
+    keeper = keep(tmp_path / "one")
+    other = keep(tmp_path / "other")
+    keeper.apply(random_epochs(1, 1))
+    other.apply(random_epochs(1, 1))
+    ((folder, made),) = [key for key in host._houses if key[0] == str(tmp_path / "one")]
+    house = host._houses[folder, made]
+    team = keeper._run._team  # type: ignore[attr-defined]
+    request = host.Request(folder, made, 0, 10**6, step=host.Final.READ)
+    address = house.address._replace(process=0)
+    assert host.ask(address, request, team.secret) == host.Answer()
+    assert "AuthenticationError" in host.ask(address, request, b"guessed").lost
+    house.close()
+    assert "does not answer" in host.ask(address, request, team.secret).lost
 
 
 def test_what_was_written_without_a_commit_does_not_count(tmp_path: Path) -> None:

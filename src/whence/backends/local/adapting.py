@@ -12,7 +12,7 @@ from whence.backends.local.table import Table
 from whence.lang.types import NUMBER, UNSIGNED, Kind
 from whence.reasoning.costs import Observed
 
-SAMPLE = 20_000
+SAMPLE = 5_000
 
 
 def observed(table: Table, kinds: Sequence[Kind]) -> Observed:

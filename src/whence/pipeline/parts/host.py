@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from multiprocessing import AuthenticationError
-from multiprocessing.connection import Client, Connection, Listener
+from multiprocessing.connection import Client, Listener
 from threading import Lock, Thread
 from typing import NamedTuple
 
@@ -109,17 +109,37 @@ class _Hosted:
     warnings: list[tuple[type[Warning], str]] = field(default_factory=list)
 
 
-@dataclass
 class _House:
-    """What a process holds of one making: its parts, and the words of values, which are the same in all of them."""
+    """What a process holds of one making: its parts, the words of values, which are the same in all of them, and where it
+    answers for them to who knows the secret.
+    """
 
-    parts: dict[int, _Hosted] = field(default_factory=dict)
-    shared: Shared = field(default_factory=Shared)
+    def __init__(self, secret: bytes, host: str) -> None:
+        self.parts: dict[int, _Hosted] = {}
+        self.shared = Shared()
+        self._is_open = True
+        self._listener = Listener((host, 0), backlog=64, authkey=secret)
+        found: tuple[str, int] = self._listener.address
+        self.address = Address(found[0], found[1], os.getpid())
+        Thread(target=self._serve, daemon=True).start()
+
+    def close(self) -> None:
+        self._is_open = False
+        # Whoever waits for a call notices with the next one.
+        with suppress(OSError), socket.create_connection(self.address[:2]):
+            pass
+
+    def _serve(self) -> None:
+        with self._listener:
+            while self._is_open:
+                # Who does not know the secret, or leaves, is not answered.
+                with suppress(AuthenticationError, EOFError, OSError), self._listener.accept() as connection:
+                    request: Request = pickle.loads(connection.recv_bytes())  # noqa: S301 - from who knows the secret
+                    connection.send_bytes(pickle.dumps(perform(request), pickle.HIGHEST_PROTOCOL))
 
 
 _houses: dict[tuple[str, str], _House] = {}
 _lock = Lock()  # one thing at a time happens to the parts of a process
-_address: Address | None = None
 
 
 # -- where the parts are ----------------------------------------------------------------------------------------------
@@ -127,15 +147,18 @@ _address: Address | None = None
 
 def make(order: Order, made: str, part: int, secret: bytes, host: str) -> Address:
     """Makes a part, of the facts that are given or as of its last epoch, and tells where it is asked for from now on."""
+    key = str(order.folder), made
     with _lock:
-        for key in [key for key in _houses if key[0] == str(order.folder) and key[1] != made]:
-            del _houses[key]
-        house = _houses.setdefault((str(order.folder), made), _House())
+        for other in [other for other in _houses if other[0] == key[0] and other != key]:
+            _houses.pop(other).close()
+        if key not in _houses:
+            _houses[key] = _House(secret, host)
+        house = _houses[key]
         job: Job = cloudpickle.loads(order.job)
         with told_warnings() as told:
             house.parts[part] = _made(order, job, part, house.shared)
         house.parts[part].warnings += told
-    return _listening(secret, host)
+        return house.address
 
 
 def _made(order: Order, job: Job, part: int, shared: Shared) -> _Hosted:
@@ -156,27 +179,9 @@ def _made(order: Order, job: Job, part: int, shared: Shared) -> _Hosted:
     return _Hosted(member, files, order.epoch, order.segments[part], base)
 
 
-def _listening(secret: bytes, host: str) -> Address:
-    global _address  # noqa: PLW0603 - a process has one
-    if _address is None or _address.process != os.getpid():
-        listener = Listener((host, 0), backlog=64, authkey=secret)
-        found: tuple[str, int] = listener.address
-        _address = Address(found[0], found[1], os.getpid())
-        Thread(target=_serve, args=(listener,), daemon=True).start()
-    return _address
-
-
-def _serve(listener: Listener) -> None:
-    while True:
-        # Who does not know the secret, or leaves, is not answered.
-        with suppress(AuthenticationError, EOFError, OSError), listener.accept() as connection:
-            assert isinstance(connection, Connection)
-            request: Request = pickle.loads(connection.recv_bytes())  # noqa: S301 - from who knows the secret
-            connection.send_bytes(pickle.dumps(perform(request), pickle.HIGHEST_PROTOCOL))
-
-
 def ask(address: Address, request: Request, secret: bytes) -> Answer:
-    if address == _address:
+    own = _houses.get((request.folder, request.made))
+    if own is not None and own.address == address:
         return perform(request)
     try:
         with Client((address.host, address.port), authkey=secret) as connection:

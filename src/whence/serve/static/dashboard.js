@@ -95,7 +95,8 @@ class Widget {
     return get(`views/${encodeURIComponent(view)}`, { limit: MOST, epoch: read().epoch, ...more });
   }
 
-  load() {
+  async load() {
+    if (!window.d3 && ["graph", "plan", "timeline"].includes(this.declared.kind)) throw new Error(this.about.undrawn);
     return this[`load_${this.declared.kind}`]();
   }
 

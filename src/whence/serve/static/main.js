@@ -285,6 +285,10 @@ class EpochsPage {
     const listed = past.epochs;
     const drawn = { epochs: listed.map((each) => each.epoch), at: listed.map((each) => each.at) };
     const table = (head, rows) => el("table", { class: "rows" }, el("thead", {}, el("tr", {}, head.map((each) => el("th", {}, each)))), el("tbody", {}, rows.map((row) => el("tr", {}, row.map((each, at) => el("td", { class: at ? "number" : null }, each))))));
+    if (!window.d3) {
+      fill(this.body, el("p", { class: "problem" }, about.undrawn));
+      return;
+    }
     fill(this.body,
       el("h2", {}, "Time of an epoch, in ms"), timeline({ ...drawn, lines: { ms: listed.map((each) => each.seconds * 1000) } }, 150),
       el("h2", {}, "Rows that changed"), timeline({ ...drawn, lines: { in: listed.map((each) => each.inserted), out: listed.map((each) => each.deleted) } }, 150),

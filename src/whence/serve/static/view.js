@@ -250,6 +250,7 @@ export class ViewPage {
   }
 
   async load_history(place, signal) {
+    if (!window.d3) throw new Error(this.about.undrawn);
     const [drawn, listed] = await Promise.all([
       get(`views/${encodeURIComponent(this.view.name)}/series`, {}, signal),
       get("epochs", { last: 60 }, signal),
@@ -263,6 +264,7 @@ export class ViewPage {
   }
 
   async load_graph(place, signal) {
+    if (!window.d3) throw new Error(this.about.undrawn);
     const edge = this.edge(place);
     const name = (view) => `views/${encodeURIComponent(view)}`;
     const epoch = place.epoch;

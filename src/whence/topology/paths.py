@@ -14,8 +14,8 @@ from heapq import heappop, heappush
 from math import inf, isqrt
 
 from whence.lang.types import Value
-from whence.sensors.field import Field
-from whence.topology import Place
+from whence.topology.field import Field
+from whence.topology.links import Place
 
 Way = tuple[Value, ...]
 

@@ -16,10 +16,10 @@ from math import inf, log, sqrt
 from whence.lang.types import Value
 from whence.runtime import Channel, Port, Simulation, Size, Wiring
 from whence.runtime.process import Address, Message
-from whence.sensors.field import Field
+from whence.topology.field import Field
 
 REGISTERS = 64
-_BYTES = 2  # of a register: its logarithm, in steps of a sixty-fourth
+_BYTES = 2  # of a register on the air: rounded to 1 %, far below the error, which is not done here
 
 
 @dataclass(frozen=True, slots=True)

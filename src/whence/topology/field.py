@@ -10,7 +10,8 @@ from math import dist
 from zlib import crc32
 
 from whence.lang.types import Value
-from whence.topology import Place, Topology, grid_network, radio_field
+from whence.topology.links import Place, Topology
+from whence.topology.shapes import grid_network, radio_field
 
 _EXACT = 600  # up to so many nodes the longest way is looked for, beyond that it is bounded
 

@@ -10,8 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from whence.lang.types import Value
-from whence.runtime import Figures
-from whence.runtime.figures import Traffic
+from whence.runtime.figures import Figures, Traffic
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ from random import Random
 import pytest
 
 from whence.sensors import Field, FieldError, Region
-from whence.sensors.paths import find_paths
 from whence.sensors.regions import Regions
 from whence.topology import Topology, random_network, scale_free_network, tree_network
+from whence.topology.paths import find_paths
 
 
 def fields() -> list[Field]:
