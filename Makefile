@@ -37,7 +37,8 @@ $(STAMP): requirements.lock pyproject.toml
 	"$$python" -m venv $(VENV)
 	$(BIN)/python -m pip install --disable-pip-version-check --quiet --requirement requirements.lock
 	$(BIN)/python -m pip install --disable-pip-version-check --quiet --no-deps --editable .
-	$(BIN)/python -m whence.serve.assets
+	tools/ensure_npm.sh
+	$(BIN)/python -c 'from whence.serve.assets import main; main()'
 	touch $@
 
 .PHONY: java
