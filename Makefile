@@ -37,7 +37,8 @@ $(STAMP): requirements.lock pyproject.toml
 	"$$python" -m venv $(VENV)
 	$(BIN)/python -m pip install --disable-pip-version-check --quiet --requirement requirements.lock
 	$(BIN)/python -m pip install --disable-pip-version-check --quiet --no-deps --editable .
-	$(BIN)/python -m whence.serve.assets
+	tools/ensure_npm.sh
+	$(BIN)/python -c 'from whence.serve.assets import main; main()'
 	touch $@
 
 .PHONY: java
@@ -78,7 +79,7 @@ test-provenance: setup chromium  ## explanations, causes, repairs; what is equiv
 
 .PHONY: test-pipeline
 test-pipeline: setup java postgres mosquitto  ## sources, sinks, state and parts; kill -9 at any instant
-	$(BIN)/pytest {src/whence,tests}/pipeline tests/faults
+	$(BIN)/pytest {src/whence,tests}/{parts,pipeline} tests/faults
 
 .PHONY: test-building
 test-building: setup postgres mosquitto  ## the smart building, with its servers

@@ -124,7 +124,7 @@ def main() -> None:
                 f"{each.median('seconds') * 1000:,.0f}",
                 f"{each.median('seconds') / resident.median('seconds'):,.1f}",
                 f"{each.median('exchanges'):,.0f}",
-                f"{each.median('seconds') * 1000 / max(1, each.median('exchanges')):,.0f}",
+                f"{each.median('seconds') * 1000 / each.median('exchanges'):,.0f}" if each is not resident else "-",
                 f"{each.median('shipped'):,.0f}",
                 f"{each.median('shuffled_bytes') / 1000:,.1f}",
             )

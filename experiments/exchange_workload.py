@@ -119,9 +119,9 @@ class Workload:
         )
 
     def insertions(self, share: float) -> list[Edit]:
-        """As many fresh entries at every peer as a share of its own are, others each time."""
+        """As many fresh entries at every peer as a share of its own are."""
         count = round(share * self.entries)
-        first, self._fresh = self._fresh, self._fresh + count * self.peers
+        first = self._fresh
         return self.edits(
             "+", ((peer, first + peer * count + each) for peer in range(self.peers) for each in range(count))
         )

@@ -195,3 +195,30 @@ def test_what_is_not_a_peer_is_named(whence: Whence) -> None:
         result = whence("exchange", command, "empty")
         assert result.exit_code == 1
         assert "empty is not a" in result.stderr
+
+
+def test_queries_in_rules_and_in_sql(peers: Whence) -> None:
+    assert peers("exchange", "import", "c").exit_code == 0
+    assert peers("exchange", "query", "c", "SELECT name FROM T WHERE id = 2").stdout == "two\n"
+    assert peers("exchange", "query", "c", "ans(n) :- T(2, n).").stdout == "two\n"
+    result = peers("exchange", "query", "c", "SELECT max(id) FROM T")
+    assert result.exit_code == 1
+    assert "no aggregates and no negation" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["why", "c", 'T(2, "two")', "--at", "99"], "there is no entry 99: the last is "),
+        (["why", "c", 'T(2, "two")', "--all", "--through", "m9"], "there is no mapping m9; there are fromA, fromB, on"),
+        (["why", "c", 'T(2, "two")', "--from", "D"], "there is no peer D; there are A, B, C"),
+        (["query", "c", "ans(x) :- T(x)."], "T has 2 columns, not 1"),
+        (["query", "c", ""], "error["),
+        (["init", "d", "--peer", "C", "--store", "store", "--tables", "oracle:x"], "there are no tables at oracle:x"),
+    ],
+)
+def test_mistakes_are_told(peers: Whence, arguments: list[str], message: str) -> None:
+    result = peers("exchange", *arguments)
+    assert result.exit_code == 1
+    assert message in result.stderr
+    assert not Path("d/peer.json").exists()

@@ -22,10 +22,10 @@ from tests.exchange.vectors import (
     take,
 )
 
+from whence.engine.propagate import PropagateDelete
 from whence.exchange.compile import mapping_rules
 from whence.exchange.explain import ExchangeDerivations
 from whence.exchange.instance import STRATEGIES, Edit, Instance
-from whence.exchange.propagate import PropagateDelete
 from whence.lang.diagnostics import ProgramError
 from whence.lang.printer import print_node
 from whence.provenance.expand import derivation_graph

@@ -98,7 +98,7 @@ def test_a_kill_at_every_instant_of_a_short_run_in_parts(program: str, tmp_path:
 
 @pytest.mark.parametrize(
     ("program", "way", "epochs", "kills"),
-    [(PROGRAM, (), 200, 25), (PROGRAM, ("--partitions", "2"), 60, 20), (TOGETHER, ("--partitions", "2"), 30, 10)]
+    [(PROGRAM, (), 200, 25), (PROGRAM, ("--partitions", "2"), 60, 20), (TOGETHER, ("--partitions", "2"), 12, 4)]
     if LONG
     else [(PROGRAM, (), 50, 1), (PROGRAM, ("--partitions", "2"), 30, 1)],
 )

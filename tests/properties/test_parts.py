@@ -23,7 +23,7 @@ from whence.plan.deal import deal
 from whence.plan.partition import NotPartitionable
 from whence.reference import evaluate
 
-EXAMPLES = int(os.environ.get("WHENCE_EXAMPLES", "60"))
+EXAMPLES = min(int(os.environ.get("WHENCE_EXAMPLES", "60")), 4_000)  # each makes several sessions
 
 
 def as_sets(changes: Changes, names: tuple[str, ...]) -> Mapping[str, tuple[set[Tuple], set[Tuple]]]:

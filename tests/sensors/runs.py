@@ -99,13 +99,13 @@ def drawn_updates(draw: Random, program: Program, field_: Field, count: int, spr
             name, row = there.pop(draw.randrange(len(there)))
             updates.append(Update("-", name, row, time))
             continue
-        while True:
+        for _ in range(20):  # a row that is new, if there is one: small fields have few places
             name = draw.choice(used)
             if name == "veh":
                 row = (_whole(draw, x_range), _whole(draw, y_range), draw.choice("ef"), draw.randint(1, 2))
             else:
                 row = tuple(draw.randint(0, 4) for _ in range(RELATIONS[name]))
-            if (name, row) not in there or len(there) > 20:
+            if (name, row) not in there:
                 break
         if (name, row) not in there:
             there.append((name, row))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 
 import pytest
@@ -11,14 +10,18 @@ from whence.serve import assets
 
 
 def test_something_else_under_the_same_name_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(assets, "urlopen", lambda *_, **__: io.BytesIO(b"something else"))
+    def packed(_npm: str, _package: assets.Package, folder: Path) -> Path:
+        (folder / "other.tgz").write_bytes(b"something else")
+        return folder / "other.tgz"
+
+    monkeypatch.setattr(assets, "_packed", packed)
     with pytest.raises(ValueError, match="is not what it was"):
         assets.fetch(tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_what_is_there_is_not_fetched_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(assets, "urlopen", None)
+    monkeypatch.setattr(assets, "_packed", None)
     for each in assets.PACKAGES:
         (tmp_path / each.file).write_bytes(b"")
     assets.fetch(tmp_path)

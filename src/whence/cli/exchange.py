@@ -21,7 +21,7 @@ from whence.exchange.answers import answers, sql_answers
 from whence.exchange.check import load_confederation_file
 from whence.exchange.compile import compile_confederation
 from whence.exchange.explain import ExchangeDerivations, cost_in_eyes_of, restrict
-from whence.exchange.instance import ON_SPARK, STRATEGIES, Delta, Edit
+from whence.exchange.instance import ON_SPARK, STRATEGIES, Delta, Edit, Instance
 from whence.exchange.model import Files
 from whence.exchange.parser import read_files
 from whence.exchange.peer import Imported, Peer
@@ -314,7 +314,9 @@ def why(
     """Show why a row is there: from whom, through which mappings. The exit code is 1 if it is not."""
     with _opened(folder, functions) as peer:
         fact = Fact(*_row(peer, row))
-        instance = peer.instance if at is None else Replica.at(peer.store, at, functions=peer.functions).instance
+        instance = peer.instance if at is None else _instance_at(peer, at)
+        _check_known(through, [*instance.confederation.mappings], "mapping")
+        _check_known(source, instance.confederation.peers, "peer")
         derivations = ExchangeDerivations(instance)
         if cost:
             show(out, f"{show_row(*fact)} costs {peer.name} {peer.cost(*fact):g}")
@@ -326,6 +328,18 @@ def why(
                 print_graph(graph, derivations.program, shape, as_json=as_json)
             else:
                 show(out, _value(graph, semiring, peer))
+
+
+def _instance_at(peer: Peer, number: int) -> Instance:
+    if number > peer.store.last:
+        raise ValueError(f"there is no entry {number}: the last is {peer.store.last}")
+    return Replica.at(peer.store, number, functions=peer.functions).instance
+
+
+def _check_known(names: Iterable[str] | None, known: Iterable[str], what: str) -> None:
+    for name in names or ():
+        if name not in known:
+            raise ValueError(f"there is no {what} {name}; there are {', '.join(known)}")
 
 
 def _value(graph: DerivationGraph, name: str, peer: Peer) -> str:
@@ -376,7 +390,7 @@ def query(
     """Ask what holds, whatever values the invented ones stand for."""
     with _opened(folder, functions) as peer:
         files = peer.replica.files
-        if question.split(maxsplit=1)[0].upper() in ("SELECT", "WITH"):
+        if question.lstrip().upper().startswith(("SELECT", "WITH")):
             found = sql_answers(peer.instance, files, peer.name, question, nulls=nulls)
         else:
             found = answers(peer.instance, files, question, nulls=nulls)

@@ -29,7 +29,7 @@ from whence.trees.worlds import Likelihood, coin_flips, variables_of
 from whence.trees.worlds import worlds as worlds_of
 
 trees = typer.Typer(
-    help="Query annotated trees: XML and JSON, by clearance, with provenance, incomplete or changing.",
+    help="Query annotated trees, XML and JSON: by clearance, with provenance, incomplete or changing.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
 )

@@ -160,6 +160,9 @@ def _schemas(instance: Instance, rules: Sequence[tree.Rule]) -> Mapping[str, Seq
     }
     for each in relations.values():
         known.setdefault(each.name, [column.type for column in each.columns])
+    for atom in (each for rule in rules for each in tree.walk(rule.body) if isinstance(each, tree.Atom)):
+        if atom.relation in known and len(known[atom.relation]) != len(atom.args):
+            raise ValueError(f"{atom.relation} has {len(known[atom.relation])} columns, not {len(atom.args)}")
     found: dict[str, Sequence[str]] = {}
     for _ in rules:  # a rule may use the head of a later one
         for rule in rules:

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from whence.engine.adapt import Adaptation
+from whence.engine.propagate import PropagateDelete
 from whence.exchange.compile import (
     CHOSEN,
     LOCAL,
@@ -25,7 +26,6 @@ from whence.exchange.compile import (
     table_of,
 )
 from whence.exchange.model import Confederation, SchemaMapping
-from whence.exchange.propagate import PropagateDelete
 from whence.exchange.recompute import Recompute
 from whence.exchange.rows import Rows, unwrap
 from whence.io.changes import Changes, Update

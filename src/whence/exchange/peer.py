@@ -106,6 +106,7 @@ class Peer:
         folder.mkdir(parents=True, exist_ok=True)
         if (folder / _STATE).exists():
             raise StateError([f"{folder} is a peer's folder already"])
+        open_tables(where, folder)  # raises StateError before anything is published
         if signed and files is not None:
             public = make_key(folder / KEY)
             files = tuple((path, with_key(text, name, public)) for path, text in files)

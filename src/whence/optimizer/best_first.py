@@ -13,7 +13,8 @@ The cost of an update follows the nodes whose bounds come close to the best plan
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import deque
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from heapq import heapify, heapreplace
 
@@ -98,7 +99,7 @@ class Optimizer:
         self.prunings = prunings
         self._bounding = prunings.bounding
         self.version = 0
-        self._touches: list[list[Touch]] = []  # those that made version 1, 2, …
+        self._touches: deque[list[Touch]] = deque(maxlen=FORGOTTEN)  # those that made the last versions
         self._nodes: dict[Node, _Or] = {}
         self.effort = Effort()
         self._root = self._node(space.root)
@@ -228,7 +229,7 @@ class Optimizer:
         plain = not wanted and expression & (expression - 1)
         reached = risen = fallen = False
         share, without = 1.0, 0
-        behind = self._touches[node.version :] if self.version - node.version <= FORGOTTEN else None
+        behind = self._since(node.version)
         node.version = self.version
         for touches in behind or ():
             for changed, log, rows in touches:
@@ -246,6 +247,13 @@ class Optimizer:
             reached, fallen, share, without = True, True, 0.0, expression
         if reached:
             self._reach(node, risen, share if fallen else None, without)
+
+    def _since(self, version: int) -> Sequence[list[Touch]] | None:
+        """The touches that made the versions after this one, or None if some are forgotten."""
+        missed = self.version - version
+        if missed == 1:
+            return (self._touches[-1],)
+        return None if missed > FORGOTTEN else list(self._touches)[-missed:]
 
     def _reach(self, node: _Or, risen: bool, share: float | None, without: int) -> None:
         """`share` is what is left at least of costs that fell, but for the leaves, of which some may be `without`."""

@@ -87,6 +87,7 @@ class QuerySpace:
         self._logs: dict[int, int] = {}
         self._rows: dict[int, float] = {}
         self._leaf_floors: dict[int, tuple[int, int, int]] = {}
+        self._leaf_sums: dict[int, tuple[int, int]] = {}
         self._pure: dict[int, float] = {}
 
     def fresh(self) -> QuerySpace:
@@ -151,15 +152,19 @@ class QuerySpace:
                     found = min(sum_within(self.factors, self.whole), self.groups)
                 self._logs[each] = found
                 self._rows[each] = cost.to_rows(found)
-        self._leaf_floors.pop(expression, None)
+        self._forget_floors(expression)
         return Touch(expression, log, rows=True)
 
     def change_cost(self, expression: int, log: int) -> Touch:
         """Operators that make an expression cost more, or less: the scans of a table, the joins of some."""
         self.scales[expression] = self.scales.get(expression, 0) + log
-        self._leaf_floors.pop(expression, None)
+        self._forget_floors(expression)
         self._cheapened = any(each < 0 and bits & (bits - 1) for bits, each in self.scales.items())
         return Touch(expression, log, rows=False)
+
+    def _forget_floors(self, expression: int) -> None:
+        if self._leaf_floors.pop(expression, None) is not None:
+            self._leaf_sums.clear()
 
     # -- alternatives
 
@@ -315,14 +320,22 @@ class QuerySpace:
         if not node[0] & (node[0] - 1):
             return leaves
         if not self._cheapened:  # a join looks at each row once at least, unless it looks rows up
-            leaves += sum(self._leaf_floor(at)[2] for at in places_of(node[0] & self.whole))
+            leaves += self._leaf_sums[node[0] & self.whole][1]
         return leaves + self.own(node)
 
     def floor_of_leaves(self, node: Node, without: int = 0) -> int:
-        alone = not node[0] & (node[0] - 1)
-        if alone and node[1] & _INDEX_BITS:
-            return 0
-        return sum(self._leaf_floor(at)[0 if alone else 1] for at in places_of(node[0] & self.whole & ~without))
+        expression = node[0]
+        if not expression & (expression - 1):
+            return 0 if node[1] & _INDEX_BITS or without else self._leaf_floor(expression.bit_length() - 1)[0]
+        expression &= self.whole
+        found = self._leaf_sums.get(expression)
+        if found is None:
+            floors = [self._leaf_floor(at) for at in places_of(expression)]
+            found = sum(each[1] for each in floors), sum(each[2] for each in floors)
+            self._leaf_sums[expression] = found
+        return (
+            found[0] - sum(self._leaf_floor(at)[1] for at in places_of(expression & without)) if without else found[0]
+        )
 
     def _leaf_floor(self, at: int) -> tuple[int, int, int]:
         """The least that a relation costs alone, as an input of a join, and the join for looking at its rows."""

@@ -1,18 +1,19 @@
 """What the page is made with that others wrote: packages of npm, fetched at set-up and checked against their digests.
 
-`python -m whence.serve.assets` puts them beside the other files of the environment; wheels of Whence bring them along.
+`whence.serve.assets.main()` puts them beside the other files of the environment; wheels of Whence bring them along.
 """
 
 from __future__ import annotations
 
 import base64
 import hashlib
-import io
+import shutil
+import subprocess
 import sys
 import tarfile
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.request import urlopen
+from tempfile import TemporaryDirectory
 
 FOLDER = Path("share/whence/page")
 
@@ -27,9 +28,8 @@ class Package:
     path: str
     file: str
 
-    @property
-    def url(self) -> str:
-        return f"https://registry.npmjs.org/{self.name}/-/{self.name}-{self.version}.tgz"
+    def __str__(self) -> str:
+        return f"{self.name}@{self.version}"
 
 
 PACKAGES = (
@@ -51,30 +51,39 @@ def installed() -> Path:
 def missing() -> str:
     """What to do about files that are not there; empty if all are."""
     lacking = [each.name for each in PACKAGES if not (installed() / each.file).is_file()]
-    return (
-        f"{', '.join(lacking)} is not installed, so nothing is drawn: run python -m whence.serve.assets"
-        if lacking
-        else ""
-    )
+    return f"{', '.join(lacking)} is not installed, so nothing is drawn: run make setup" if lacking else ""
 
 
 def fetch(folder: Path) -> None:
-    """Raises OSError if the registry cannot be reached, and ValueError if it sends something else."""
+    """Raises OSError if a package cannot be had, and ValueError if it is not what it was."""
+    npm = shutil.which("npm")
     folder.mkdir(parents=True, exist_ok=True)
     for each in PACKAGES:
         if (folder / each.file).is_file():
             continue
-        with urlopen(each.url, timeout=60) as answer:  # noqa: S310 - the address is ours
-            data = answer.read()
-        if base64.b64encode(hashlib.sha512(data).digest()).decode() != each.sha512:
-            raise ValueError(f"{each.url} is not what it was")
-        with tarfile.open(fileobj=io.BytesIO(data), mode="r:gz") as archive:
-            found = archive.extractfile(each.path)
-            assert found is not None
-            (folder / each.file).write_bytes(found.read())
+        if npm is None:
+            raise FileNotFoundError("npm is not installed: tools/ensure_npm.sh does that")
+        with TemporaryDirectory() as aside:
+            archive = _packed(npm, each, Path(aside))
+            if base64.b64encode(hashlib.sha512(archive.read_bytes()).digest()).decode() != each.sha512:
+                raise ValueError(f"{each} is not what it was")
+            with tarfile.open(archive, mode="r:gz") as opened:
+                found = opened.extractfile(each.path)
+                assert found is not None
+                (folder / each.file).write_bytes(found.read())
 
 
-if __name__ == "__main__":
+def _packed(npm: str, package: Package, folder: Path) -> Path:
+    """The package as npm has it, from wherever npm is told to get packages."""
+    done = subprocess.run(  # noqa: S603 - what is run is found above, and all words are ours
+        [npm, "pack", str(package), "--silent"], cwd=folder, capture_output=True, text=True, timeout=300, check=False
+    )
+    if done.returncode:
+        raise OSError(f"npm cannot get {package}: {(done.stderr or done.stdout).strip()}")
+    return folder / done.stdout.split()[-1]
+
+
+def main() -> None:
     try:
         fetch(installed())
     except OSError as error:

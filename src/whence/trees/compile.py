@@ -28,7 +28,7 @@ from typing import Any
 from whence.lang.load import load
 from whence.lang.program import Program
 from whence.trees import core
-from whence.trees.core import Core, Query, bound_in
+from whence.trees.core import Core, Query, free_in
 from whence.trees.syntax import ANY
 
 EDGE, SCALAR, ONCE = "edge", "scalar", "once"
@@ -116,6 +116,7 @@ class _Compiler:
     values: dict[str, Core] = field(default_factory=dict)  # of let
     origins: dict[str, Origins] = field(default_factory=dict)  # of the variables of for
     inside: dict[int, Origins] = field(default_factory=dict)  # of the children of each element
+    sources: dict[tuple[Any, ...], _Conjunction] = field(default_factory=dict)  # of for, those that have a relation
     made: int = 0
     names: int = 0
 
@@ -198,7 +199,7 @@ class _Compiler:
         return origins
 
     def live(self, expression: Core, context: _Context) -> tuple[str, ...]:
-        used = set(bound_in(expression, self.values))
+        used = set(free_in(expression, self.values))
         return tuple(each for each in context.variables if each in used)
 
     # -- sets: rules that put what an expression gives into a relation of `keep` and a node
@@ -258,7 +259,7 @@ class _Compiler:
                 inner = self.conjunction(body, node)
                 return inner and inner.and_(self.scalar(value))
             case core.For(variable, source, body):
-                bound = self.conjunction(source, variable)
+                bound = self.source(variable, source)
                 if bound is None:
                     return None
                 self.origins[variable] = bound.origins
@@ -291,7 +292,7 @@ class _Compiler:
 
     def bind(self, variable: str, source: Core, body: Core, context: _Context, keep: tuple[str, ...]) -> _Context:
         """The context of the body of `for`: joined with the source, or with a relation of it."""
-        simple = self.conjunction(source, variable)
+        simple = self.source(variable, source)
         if simple is not None:
             self.origins[variable] = simple.origins
             return _Context((*context.literals, *simple.literals), (*context.variables, variable))
@@ -301,6 +302,30 @@ class _Compiler:
         self.origins[variable] = self.into(each, source, context, around)
         bound = (*around, variable)
         return _Context((f"{each}({', '.join(bound)})",), bound)
+
+    def source(self, variable: str, source: Core) -> _Conjunction | None:
+        """What binds a variable of `for`, if one rule is enough.
+
+        A source that depends on nothing gets a relation, and so does a path from one variable that asks for labels. In a rule
+        with all their edges, the planner would begin in several places, since a label is a bound column, and multiply them out.
+        """
+        around = tuple(set(free_in(source, self.values)))
+        # What let has named is compiled wherever it is used, each time with elements of its own.
+        key = (variable, *(self.origins[each] for each in around))
+        if key in self.sources:
+            return self.sources[key]
+        if not around:
+            each = self.declare(f"each_{variable}", (variable,))
+            self.sources[key] = _Conjunction((f"{each}({variable})",), self.into(each, source, _Context(), ()))
+            return self.sources[key]
+        simple = self.conjunction(source, variable)
+        asks_for_labels = simple and any(f"({around[0]}, " in each and '"' in each for each in simple.literals)
+        if simple is None or len(around) > 1 or not asks_for_labels:
+            return simple
+        each = self.declare(f"each_{variable}", (*around, variable))
+        self.rule(each, (*around, variable), simple.literals)
+        self.sources[key] = _Conjunction((f"{each}({around[0]}, {variable})",), simple.origins)
+        return self.sources[key]
 
     def settled(self, context: _Context, needed: set[str]) -> _Context:
         """The same bindings as one literal, for what uses them in several rules."""
@@ -321,7 +346,9 @@ class _Compiler:
             if one[0] == other[0] == '"':
                 yield (then if one == other else otherwise), how
             else:
-                yield then, (*how, f"{one} = {other}")
+                # Equal labels are one variable, or a constant: a join, and not a comparison of all with all.
+                old, new = (other, one) if one[0] == '"' else (one, other)
+                yield then, tuple(literal.replace(f", {old})", f", {new})") for literal in how)
                 yield otherwise, (*how, f"{one} != {other}")
 
     def step(self, target: str, step: core.Step, context: _Context, keep: tuple[str, ...]) -> Origins:

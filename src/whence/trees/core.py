@@ -134,12 +134,13 @@ def parts_of(core: Core) -> tuple[Core, ...]:
             return ()
 
 
-def bound_in(core: Core, values: Mapping[str, Core]) -> Iterator[str]:
-    """The variables of `for` that an expression mentions, also through `values`, those of `let`. Names are never used twice."""
+def free_in(core: Core, values: Mapping[str, Core]) -> Iterator[str]:
+    """The variables of `for` around an expression that it mentions, also through `values`, those of `let`."""
     if isinstance(core, Bound):
         if core.name in values:
-            yield from bound_in(values[core.name], values)
+            yield from free_in(values[core.name], values)
         else:
             yield core.name
+    own = core.variable if isinstance(core, For | Let) else None
     for part in parts_of(core):
-        yield from bound_in(part, values)
+        yield from (name for name in free_in(part, values) if name != own)
