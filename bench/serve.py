@@ -51,6 +51,7 @@ def view(port: int, token: str) -> None:
     asking = http.client.HTTPConnection("127.0.0.1", port)
 
     def ask(path: str) -> Any:
+        asking.close()  # the server closes connections that are idle for seconds
         asking.request("GET", path, headers=headers)
         return json.loads(asking.getresponse().read())
 

@@ -128,7 +128,7 @@ class Session(Reader):
         The columns are the variables of the body. With a `limit` no more rows are looked for; `more` says if there are some.
 
         >>> from whence import load
-        >>> session = Session(load("p(1, 2). p(2, 3). .output p"))
+        >>> session = Session(load(".decl p(x:number, y:number) p(1, 2). p(2, 3). .output p"))
         >>> session.query("p(x, y), p(y, z)").rows
         [(1, 2, 3)]
         >>> session.query("SELECT max(p.y) AS most FROM p").rows

@@ -119,3 +119,14 @@ def test_a_new_image_is_taken_when_the_epochs_since_are_forgotten() -> None:
     for number in range(5):
         applied_to(live, Epoch([Update("+", "r", ("a", number, 0.0))]))
     assert [row[1] for row in live.page("r", Wanted())[1].rows] == [0, 1, 2, 3, 4]
+
+
+def test_an_image_that_is_asked_for_all_along_serves_the_past_too() -> None:
+    live = LiveViews(Session(PROGRAM))
+    live.history = History(0, max_rows=3)
+    for number in range(1, 9):
+        applied_to(live, Epoch([Update("+", "r", ("a", number, 0.0))]))
+        assert live.page("r", Wanted())[1].total == number
+    assert [live.page("r", Wanted(), epoch)[1].total for epoch in range(5, 9)] == [5, 6, 7, 8]
+    with pytest.raises(NotRetained, match="epochs 5 to 8 are known, not 4"):
+        live.page("r", Wanted(), 4)

@@ -16,6 +16,10 @@ MAX_ROWS = 400_000
 MAX_EPOCHS = 2_000
 
 
+# Rows that are there and were not, or the other way round.
+Came = dict[Tuple, bool]
+
+
 class NotRetained(ValueError):
     """A question about an epoch that is not known any more, or not yet."""
 
@@ -44,8 +48,23 @@ class Difference:
     added: frozenset[Tuple] = frozenset()
     gone: frozenset[Tuple] = frozenset()
 
+    @classmethod
+    def of(cls, came: Came) -> Difference:
+        added = frozenset(row for row, present in came.items() if present)
+        return cls(added, frozenset(came.keys() - added))
+
     def __len__(self) -> int:
         return len(self.added) + len(self.gone)
+
+
+def follow(came: Came, inserted: Sequence[Tuple], deleted: Sequence[Tuple]) -> None:
+    """One more epoch: what came and goes again, or went and comes again, makes no difference."""
+    for rows, present in ((deleted, False), (inserted, True)):
+        for row in rows:
+            if came.get(row) is (not present):
+                del came[row]
+            else:
+                came[row] = present
 
 
 class History:
@@ -106,18 +125,15 @@ class History:
         with self._lock:
             return list(islice(self._past, max(0, len(self._past) - number), None))
 
-    def difference(self, relation: str, start: int, end: int) -> Difference:
-        """What turns a relation as it was after `start` into what it was after `end`, which may be the earlier one."""
-        came: dict[Tuple, bool] = {}
+    def difference(self, relation: str, start: int, end: int, since: Came | None = None) -> Difference:
+        """What turns a relation as it was after `start` into what it was after `end`, which may be the earlier one.
+
+        `since` is what had become of it by `start`, for who wants the difference from before.
+        """
+        came: Came = dict(since or {})
         for inserted, deleted in self._steps(relation, start, end):
-            for rows, present in ((deleted, False), (inserted, True)):
-                for row in rows:
-                    if came.get(row) is (not present):
-                        del came[row]  # as it was
-                    else:
-                        came[row] = present
-        added = frozenset(row for row, present in came.items() if present)
-        return Difference(added, frozenset(came.keys() - added))
+            follow(came, inserted, deleted)
+        return Difference.of(came)
 
     def _steps(self, relation: str, start: int, end: int) -> Iterator[tuple[list[Tuple], list[Tuple]]]:
         if start <= end:

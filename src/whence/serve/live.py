@@ -15,7 +15,7 @@ from whence.lang.program import Program, Relation, output_names
 from whence.lang.types import FLOAT, NUMBER, UNSIGNED, Tuple
 from whence.pipeline.report import EpochReport
 from whence.serve.columns import Raw
-from whence.serve.history import History, NotRetained, Past
+from whence.serve.history import Came, Difference, History, NotRetained, Past, follow
 from whence.serve.image import Image, Page, Wanted
 from whence.session import Session
 
@@ -28,8 +28,22 @@ Write = Callable[[Sequence[Update]], EpochReport]
 
 @dataclass
 class _Taken:
+    """An image, and what has become of the relation by some epoch: asked again, only the epochs since are looked at."""
+
     image: Image
     until: float  # the next one is due then, if there is a reason for one
+    epoch: int
+    came: Came
+    difference: Difference = Difference()
+
+    def catch_up(self, name: str, history: History) -> None:
+        """Raises NotRetained."""
+        past = history.between(self.epoch, history.last)
+        for each in past:
+            follow(self.came, *each.of(name))
+            self.epoch = each.epoch
+        if past:
+            self.difference = Difference.of(self.came)
 
 
 @dataclass(frozen=True)
@@ -114,9 +128,12 @@ class LiveViews:
         relation = self.relation(name)
         if wanted.sort >= max(1, relation.arity):
             raise ValueError(f"{name} has {relation.arity} columns")
-        image = self._image(name)
-        shown = self.epoch if epoch is None else epoch
-        return shown, image.page(wanted, self.history.difference(name, image.epoch, shown))
+        with self._taking[name]:
+            taken = self._now(name)
+            image, shown, difference = taken.image, taken.epoch, taken.difference
+            if epoch is not None:
+                shown, difference = epoch, self.history.difference(name, taken.epoch, epoch, taken.came)
+        return shown, image.page(wanted, difference)
 
     def warm(self) -> None:
         """Looks at every output once, so that the first viewer need not wait."""
@@ -127,25 +144,22 @@ class LiveViews:
         """Rows in the order of their columns, no more than `limit`."""
         return self.page(name, Wanted(limit=limit), epoch)[1].rows
 
-    def _image(self, name: str) -> Image:
-        with self._taking[name]:
-            taken = self._images.get(name)
-            if taken is None or self._is_outdated(name, taken):
-                started = time.monotonic()
-                image = self._take(name)
-                now = time.monotonic()
-                taken = self._images[name] = _Taken(image, now + (now - started) / _SHARE)
-            return taken.image
+    def _now(self, name: str) -> _Taken:
+        """An image, and its difference from the relation after the last epoch."""
+        taken = self._images.get(name)
+        if taken is None or self._is_outdated(name, taken):
+            started = time.monotonic()
+            image = self._take(name)
+            now = time.monotonic()
+            taken = self._images[name] = _Taken(image, now + (now - started) / _SHARE, image.epoch, {})
+        return taken
 
     def _is_outdated(self, name: str, taken: _Taken) -> bool:
         try:
-            past = self.history.between(taken.image.epoch, self.epoch)
+            taken.catch_up(name, self.history)
         except NotRetained:
             return True
-        if time.monotonic() < taken.until:
-            return False
-        changed = sum(len(inserted) + len(deleted) for inserted, deleted in (each.of(name) for each in past))
-        return changed > max(_MIXED, taken.image.size // 100)
+        return len(taken.came) > max(_MIXED, taken.image.size // 100) and time.monotonic() >= taken.until
 
     def _take(self, name: str) -> Image:
         """Only copying is done under the lock."""
