@@ -98,7 +98,7 @@ def test_python_prints_what_the_page_shows(block: Block, request: pytest.Fixture
     ids=lambda path: path.name,
 )
 def test_example_gives_its_expected_views(folder: Path, tmp_path: Path) -> None:
-    (program,) = folder.glob("program.*")
+    (program,) = (path for path in folder.glob("program.*") if path.suffix in (".dl", ".sql"))
     assert program.read_text(encoding="utf-8").startswith(("// ", "-- ")), "the first line says what the example shows"
     assert f"[{folder.name}]({folder.name}/)" in (EXAMPLES / "README.md").read_text(encoding="utf-8")
     command = ["eval", str(program), "-F", str(folder / "facts"), "-D", str(tmp_path)]
