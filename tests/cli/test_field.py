@@ -39,8 +39,8 @@ def test_views_are_written_and_rows_traced_with_when_they_are_final(whence: When
     assert (result.exit_code, result.output) == (0, "")
     assert Path("out/uncov.csv").read_text() == "2\t2\t1\n4\t3\t2\n"
     lines = Path("trace.txt").read_text().splitlines()
-    assert "     0.000  n0  +uncov(2, 2, 1)  tentative until 0.320" in lines
-    assert "     1.060  n0  -uncov(2, 2, 1)  tentative until 1.320" in lines
+    assert "     0.000  n0  +uncov(2, 2, 1)  tentative until 0.160" in lines
+    assert "     1.060  n0  -uncov(2, 2, 1)  tentative until 1.160" in lines
 
 
 def test_losses_are_told(whence: Whence) -> None:

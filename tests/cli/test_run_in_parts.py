@@ -12,13 +12,12 @@ from pyspark.sql import SparkSession
 from tests.faults.workload import write_workload
 
 Whence = Callable[..., Result]
-CLOSURE = """\
+CHOSEN = """\
 .decl link(src: symbol, dst: symbol)
 .input link
-.decl reach(src: symbol, dst: symbol)
-reach(x, y) :- link(x, y).
-again: reach(x, z) :- reach(x, y), reach(y, z).
-.output reach
+.decl first(src: symbol, dst: symbol) choice-domain src
+first(x, y) :- link(x, y).
+.output first
 """
 NUMBERS = """\
 .functor half(x: number): number
@@ -97,14 +96,13 @@ def test_a_state_in_the_driver_goes_on_in_parts_and_does_not_go_back(folder: Pat
 
 
 def test_what_cannot_be_in_parts_is_refused(folder: Path, whence: Whence) -> None:
-    Path("program.dl").write_text(CLOSURE)
+    Path("program.dl").write_text(CHOSEN)
     Path("updates.jsonl").write_text("")
     arguments = ("run", "program.dl", "--updates", "updates.jsonl", "--partitions", "2")
     result = whence(*arguments, "--state", "s", "--quiet")
     assert (result.exit_code, result.stderr.splitlines()[0]) == (
         1,
-        "the state of program.dl cannot be in parts: reach cannot be split by src or dst, since rule again derives "
-        "reach from any reach",
+        "the state of program.dl cannot be in parts: first has a choice-domain: parts would choose each for itself",
     )
     assert "parts are kept in the folder of --state" in whence(*arguments).stderr
     result = whence(*arguments, "--state", "s", "--no-spark")

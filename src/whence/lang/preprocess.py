@@ -16,7 +16,9 @@ from whence.lang.macros import COMMENT, LEXEMES, NAME, PREDEFINED, STRING, Macro
 from whence.lang.source import File, Segment, Source
 from whence.lang.tree import Span
 
-_PLAIN = re.compile(rf'(?:[^"/\n]++|\n(?![ \t]*+(?:\#|\.include|\.once))|{STRING}|{COMMENT}|/(?!\*))*+')
+_PLAIN = re.compile(rf'(?:[^"/]++|{STRING}|{COMMENT}|/(?!\*))*+')
+# Inside of a comment or a string it means nothing, which is for the reader to find out.
+_MARK = re.compile(r"^[ \t]*(?:\#|\.include|\.once)", re.MULTILINE)
 _LEXEME = re.compile(LEXEMES, re.MULTILINE)
 _SPLICE = r"\\[ \t\r]*+\n"
 _LINE = re.compile(
@@ -38,8 +40,7 @@ _LIBRARY_PREFIX = "whence/"
 
 def preprocess(text: str, name: str, folder: Path | None, *, confined: bool = False) -> tuple[Source, list[Diagnostic]]:
     """`folder` is where `text` was read from; without one, nothing can be included, and if confined only what is below it."""
-    # A line break in front lets the pattern look at every line's start in the same way.
-    if _PLAIN.fullmatch("\n" + text) and not any(name in text for name in PREDEFINED):
+    if _MARK.search(text) is None and _PLAIN.fullmatch(text) and not any(name in text for name in PREDEFINED):
         return Source.of(text, name), []
     run = _Run(folder.resolve() if folder is not None and confined else None)
     path = None if folder is None else folder / PurePath(name).name
