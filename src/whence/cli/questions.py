@@ -32,7 +32,7 @@ from whence.provenance.derivations import CannotExplain, Derivations, LiveDeriva
 from whence.provenance.derive import Deriver
 from whence.provenance.expand import Bounds
 from whence.provenance.graph import Fact
-from whence.provenance.matching import parse_pattern
+from whence.provenance.matching import FactPattern, parse_pattern
 from whence.provenance.parted import PartedDerivations
 from whence.provenance.show import show_fact
 from whence.provenance.to_json import JsonObject
@@ -166,6 +166,11 @@ def facts_argument(text: str, subject: LiveDerivations, name: str = "FACT") -> l
         asked = parse_pattern(text, subject.program)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint=name) from None
+    return facts_that_fit(asked, text, subject)
+
+
+def facts_that_fit(asked: FactPattern | Fact, text: str, subject: LiveDerivations) -> list[Fact]:
+    """Raises CannotExplain if there are none."""
     if isinstance(asked, Fact):
         return [asked]
     rows = [fact.tuple for fact in subject.matching(asked)]

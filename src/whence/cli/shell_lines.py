@@ -8,6 +8,7 @@ from pathlib import Path
 
 from rich.cells import cell_len, set_cell_size
 
+from whence.cli.questions import facts_that_fit
 from whence.cli.terminal import counted
 from whence.cli.whatif import told as told_changes
 from whence.cli.whynot import told as told_whynot
@@ -236,14 +237,7 @@ class Shell:
         return parse_fact(_bare(text), self.session.program)
 
     def _facts(self, text: str) -> list[Fact]:
-        asked = parse_pattern(_bare(text), self.session.program)
-        if isinstance(asked, Fact):
-            return [asked]
-        found = [fact.tuple for fact in Deriver(self.session).matching(asked)]
-        if not found:
-            raise Mistake(f"no fact fits {text}")
-        kinds = [each.kind for each in self.session.program.relations[asked.relation].fields]
-        return [Fact(asked.relation, row) for row in sort_rows(found, kinds)]
+        return facts_that_fit(parse_pattern(_bare(text), self.session.program), text, Deriver(self.session))
 
 
 def _aligned(rows: list[list[str]]) -> str:

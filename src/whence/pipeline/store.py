@@ -185,8 +185,7 @@ class WholeStore(Store):
         then, now = self.program_at(epoch - 1), self.program_at(epoch)
         inserted, deleted = {}, {}
         for name in output_names(now):
-            is_new = name not in output_names(then) or then.relations[name].fields != now.relations[name].fields
-            before = set() if is_new else self.view_at(name, epoch - 1)
+            before = self.view_at(name, epoch - 1) if is_same_view(name, then, now) else set()
             after = self.view_at(name, epoch)
             inserted[name], deleted[name] = list(after - before), list(before - after)
         return Changes(
@@ -277,6 +276,11 @@ class WholeStore(Store):
                     rows.difference_update(entry.changes.deleted.get(relation, ()))
                     rows.update(entry.changes.inserted.get(relation, ()))
         return rows
+
+
+def is_same_view(name: str, then: Program, now: Program) -> bool:
+    """Whether an output of a program is one of an earlier version, with the same columns."""
+    return name in output_names(then) and then.relations[name].fields == now.relations[name].fields
 
 
 def _in_one_piece(folder: Path, manifest: Manifest) -> Manifest:

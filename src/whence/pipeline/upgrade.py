@@ -13,6 +13,7 @@ from whence.pipeline.carry import Defaults, carried
 from whence.pipeline.files import StateError
 from whence.pipeline.folder import look_into
 from whence.pipeline.parts.open import open_state
+from whence.pipeline.store import is_same_view
 from whence.plan.record import RecordedProgram
 from whence.session import Session
 
@@ -67,8 +68,7 @@ def upgrade(
         views = {name: session.relation(name) for name in outputs}
         gained, lost = {}, {}
         for name, view in views.items():
-            is_same = name in store.outputs and before.relations[name].fields == program.relations[name].fields
-            old = store.view_at(name, found.epoch) if is_same else set()
+            old = store.view_at(name, found.epoch) if is_same_view(name, before, program) else set()
             now = set(view)
             gained[name], lost[name] = len(now - old), len(old - now)
         seconds = time.perf_counter() - started

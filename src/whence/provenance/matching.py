@@ -31,10 +31,6 @@ class FactPattern:
             if self._is_even(row):
                 yield Fact(self.relation, row)
 
-    def fits(self, fact: Fact) -> bool:
-        is_known = all(fact.tuple[at] == value for at, value in self.known.items())
-        return fact.relation == self.relation and is_known and self._is_even(fact.tuple)
-
     def _is_even(self, row: Tuple) -> bool:
         return all(row[at] == row[first] for at, first in self.same.items())
 

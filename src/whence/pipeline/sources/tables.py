@@ -22,9 +22,6 @@ from whence.pipeline.sources.capture import TableName
 from whence.pipeline.sources.captured import Horizon, find_captured
 
 with extra("postgres"):
-    pass
-
-with extra("postgres"):
     import psycopg
 
 _FETCHED_AT_ONCE = 10_000
