@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
@@ -51,7 +52,7 @@ class TablesWithChanges(PeerTables, Protocol):
         ...
 
 
-class FolderTables:
+class FolderTables(ABC):
     """A file for each relation."""
 
     suffix: str
@@ -59,11 +60,11 @@ class FolderTables:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def _read(self, relation: Relation, problems: list[str]) -> set[Tuple]:
-        raise NotImplementedError
+    @abstractmethod
+    def _read(self, relation: Relation, problems: list[str]) -> set[Tuple]: ...
 
-    def _content(self, relation: Relation, rows: Sequence[Tuple]) -> bytes:
-        raise NotImplementedError
+    @abstractmethod
+    def _content(self, relation: Relation, rows: Sequence[Tuple]) -> bytes: ...
 
     def read(self, relations: Sequence[Relation]) -> dict[str, set[Tuple]]:
         problems: list[str] = []

@@ -21,27 +21,22 @@ and what has no way otherwise is read from a copy of its relation, which every p
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 from whence.lang.diagnostics import (
-    ComputedPlace,
     Diagnostic,
     ProgramError,
-    ScatteredAggregate,
-    UnconnectedPlaces,
     UnnamableNode,
     UnplacedRelation,
 )
-from whence.lang.order import binds as bound_by
-from whence.lang.order import is_bound, is_ready, names_in, names_met, order_body
+from whence.lang.order import names_in, names_met, order_body
 from whence.lang.program import (
     Aggregation,
     Anything,
     Atom,
     Comparison,
     Const,
-    Generator,
     Literal,
     Negation,
     Program,
@@ -54,10 +49,10 @@ from whence.lang.program import (
 from whence.lang.strata import stratify
 from whence.lang.tree import NOWHERE, walk
 from whence.lang.types import NUMBER, SYMBOL, UNSIGNED, Field, Kind
+from whence.plan.itinerary import RECURSIVE, NoWay, Search, Stop, Way, place_of
 from whence.plan.partition import in_own_part
 
 HERE = "here!"  # holds the node's own name, at each node
-_RECURSIVE = 4  # what shipping a tuple of the recursion weighs, against one from outside
 _TO_ALL = 3  # what shipping a tuple to every part weighs, against one of them
 _MANY = 6  # literals of a rule of which every choice is tried
 
@@ -158,20 +153,6 @@ def _kind_of_place(relation: Relation) -> Kind:
     return relation.fields[relation.location].kind
 
 
-@dataclass(frozen=True)
-class _Stop:
-    """A place that a body comes to, and the literals that are evaluated there."""
-
-    place: Term | None
-    literals: tuple[Literal, ...]
-
-
-@dataclass(frozen=True)
-class _Way:
-    stops: tuple[_Stop, ...]
-    weight: tuple[int, int]
-
-
 class _Localizer:
     """With a set of relations that are `unshipped`, for parts."""
 
@@ -207,8 +188,8 @@ class _Localizer:
         if self.unshipped is not None and rule.head.relation in self.unshipped:
             rule = self._copied(rule, self._placed_literals(rule.body))
         try:
-            way = _Search(self, rule).best()
-        except _Refused as refused:
+            way = Search(self, rule).best()
+        except NoWay as refused:
             meeting = self._meeting(rule)
             if meeting is None and self.in_parts:
                 meeting = self._with_copies(rule)
@@ -233,7 +214,7 @@ class _Localizer:
             if any(isinstance(part, Atom) and place_of(part, self.relations) is not None for part in walk(literal))
         )
 
-    def _with_copies(self, rule: Rule) -> tuple[Rule, _Way]:
+    def _with_copies(self, rule: Rule) -> tuple[Rule, Way]:
         """The rule with some of its literals about copies: those that weigh least to copy, and let it have a way."""
         literals = self._placed_literals(rule.body)
         sizes = range(1, len(literals) + 1) if len(literals) <= _MANY else (len(literals) - 1, len(literals))
@@ -242,17 +223,17 @@ class _Localizer:
             trial = _Localizer(self.program, [], self.unshipped)
             trial.relations = dict(self.relations)
             try:
-                _Search(trial, trial._copied(rule, each)).best()
-            except _Refused:
+                Search(trial, trial._copied(rule, each)).best()
+            except NoWay:
                 continue
             changed = self._copied(rule, each)
-            return changed, _Search(self, changed).best()
+            return changed, Search(self, changed).best()
         raise AssertionError("what is everywhere can be evaluated anywhere")
 
     def _weight_of_copies(self, rule: Rule, at: int) -> int:
         own = self.recursive.get(rule.head.relation, frozenset())
         return sum(
-            (_RECURSIVE if part.relation in own else 1) * (_TO_ALL + len(part.args))
+            (RECURSIVE if part.relation in own else 1) * (_TO_ALL + len(part.args))
             for part in walk(rule.body[at])
             if isinstance(part, Atom) and place_of(part, self.relations) is not None
         )
@@ -283,7 +264,7 @@ class _Localizer:
             )
         return name
 
-    def _meeting(self, rule: Rule) -> tuple[Rule, _Way] | None:
+    def _meeting(self, rule: Rule) -> tuple[Rule, Way] | None:
         """The rule with what lives apart shipped to a third place: one that an argument of both names.
 
         In `reach(x, @y) :- link(@x, z), reach(z, @y).` neither atom names the other's place, but both name z.
@@ -305,20 +286,20 @@ class _Localizer:
                 trial._declare(atom, 0)
             changed = replace(rule, body=tuple(moved.get(at, each) for at, each in enumerate(body)))
             try:
-                _Search(trial, changed).best()
-            except _Refused:
+                Search(trial, changed).best()
+            except NoWay:
                 continue
             return self._shipped_together(rule, place, moves)
         return None
 
-    def _shipped_together(self, rule: Rule, place: Var, moves: list[tuple[int, Atom]]) -> tuple[Rule, _Way]:
+    def _shipped_together(self, rule: Rule, place: Var, moves: list[tuple[int, Atom]]) -> tuple[Rule, Way]:
         body = list(rule.body)
         for at, atom in moves:
             others = tuple(each for each in body if each is not atom)
-            stops = (_Stop(place_of(atom, self.relations), (atom,)), _Stop(place, others))
+            stops = (Stop(place_of(atom, self.relations), (atom,)), Stop(place, others))
             body[at] = self._helper(rule, [atom], set(names_met(atom)), stops)
         changed = replace(rule, body=tuple(body))
-        return changed, _Search(self, changed).best()
+        return changed, Search(self, changed).best()
 
     def _with_named_places(self, rule: Rule) -> Rule:
         """A place that is `_` or is computed gets a variable, so that the rest of the rule can speak of it."""
@@ -338,7 +319,7 @@ class _Localizer:
             body.append(literal)
         return replace(rule, body=tuple(body))
 
-    def _write(self, rule: Rule, way: _Way) -> None:
+    def _write(self, rule: Rule, way: Way) -> None:
         known: Atom | None = None
         last = len(way.stops) - 1
         for number, stop in enumerate(way.stops):
@@ -352,7 +333,7 @@ class _Localizer:
                 return
             known = self._helper(rule, ordered, bound, way.stops[number:])
 
-    def _is_local_already(self, stop: _Stop) -> bool:
+    def _is_local_already(self, stop: Stop) -> bool:
         return any(isinstance(each, Atom) and place_of(each, self.relations) == stop.place for each in stop.literals)
 
     def _finish(self, rule: Rule, body: tuple[Literal, ...], place: Term | None) -> None:
@@ -368,7 +349,7 @@ class _Localizer:
         self._keep(Rule(f"{groups.relation}#1", groups, body, rule.span), place)
         self._keep(replace(rule, body=(groups,)), place)
 
-    def _helper(self, rule: Rule, body: list[Literal], bound: set[str], stops: tuple[_Stop, ...]) -> Atom:
+    def _helper(self, rule: Rule, body: list[Literal], bound: set[str], stops: tuple[Stop, ...]) -> Atom:
         """The relation that carries what is known at one place to the next; one that does it already is taken."""
         target = stops[1].place
         assert target is not None
@@ -423,193 +404,6 @@ def place_kind(program: Program) -> Kind:
     return next(_kind_of_place(each) for each in program.relations.values() if each.location is not None)
 
 
-def place_of(atom: Atom, relations: Mapping[str, Relation]) -> Term | None:
-    column = relations[atom.relation].location
-    return None if column is None else atom.args[column]
-
-
-# -- the way of a body ------------------------------------------------------------------------------------------------
-
-
-class _Refused(Exception):
-    def __init__(self, diagnostic: Diagnostic) -> None:
-        self.diagnostic = diagnostic
-
-
-@dataclass(frozen=True)
-class _Journey:
-    """How far a body has come: the stops so far, what is not evaluated yet, what is known, what it has cost."""
-
-    stops: tuple[_Stop, ...]
-    waiting: list[Literal]
-    known: frozenset[str] = frozenset()
-    weight: tuple[int, int] = (0, 0)
-    is_recursive: bool = False
-
-
-@dataclass
-class _Search:
-    """The best way for the body of a rule, by trying all of them."""
-
-    localizer: _Localizer
-    rule: Rule
-    best_way: _Way | None = None
-    places: Mapping[int, Term | None] = field(default_factory=dict)
-    # The longest way that got stuck, for the message.
-    stuck: tuple[tuple[_Stop, ...], list[Literal]] = field(default_factory=lambda: ((), []))
-
-    def best(self) -> _Way:
-        body = list(self.rule.body)
-        self.places = {id(literal): self._place(literal) for literal in body}
-        named = [place for each in body if (place := self.places[id(each)]) is not None]
-        if not named:
-            return self._of_replicas(body, self.localizer.relations[self.rule.head.relation])
-        starts = [self.places[id(each)] for each in body if isinstance(each, Atom)]
-        # Without an atom that lives anywhere, relations that are everywhere name the place that something is asked at.
-        possible = [
-            *(each for each in starts if each is not None),
-            *(each for each in named if isinstance(each, Const)),
-        ]
-        for start in dict.fromkeys(possible or named):
-            self._visit(start, _Journey((), body))
-        if self.best_way is None:
-            raise _Refused(self._why_stuck())
-        return self.best_way
-
-    def _of_replicas(self, body: list[Literal], relation: Relation) -> _Way:
-        """A body that every node can evaluate: each derives what lives there."""
-        place = None if relation.location is None else self.rule.head.args[relation.location]
-        if place is None or isinstance(place, Const) or self.localizer.in_parts:
-            return _Way((_Stop(place, tuple(body)),), (0, 0))
-        if not any(place in literal.args for literal in body if isinstance(literal, Atom)):
-            raise _Refused(ComputedPlace(self.rule.head.span, rule=self.rule.name, relation=relation.name))
-        return _Way((_Stop(place, tuple(body)),), (0, 0))
-
-    def _visit(self, place: Term, journey: _Journey) -> None:
-        if self.best_way is not None and journey.weight >= self.best_way.weight:
-            return
-        known = set(journey.known)
-        if not journey.stops and not any(
-            isinstance(each, Atom) and self._is_at(each, place) for each in journey.waiting
-        ):
-            known |= set(names_in(place))  # the body is evaluated at this node only
-        here, rest = self._take(place, journey.waiting, known)
-        stops = (*journey.stops, _Stop(place, tuple(here)))
-        own = self.localizer.recursive.get(self.rule.head.relation, frozenset())
-        is_recursive = journey.is_recursive or any(isinstance(each, Atom) and each.relation in own for each in here)
-        step = _RECURSIVE if is_recursive else 1
-        if not rest:
-            self._arrive(stops, journey.weight, step)
-            return
-        if not here:
-            return
-        if len(stops) > len(self.stuck[0]):
-            self.stuck = (stops, rest)
-        later = {name for literal in rest for name in names_met(literal)}
-        later |= {name for arg in self.rule.head.args for name in names_in(arg)}
-        weight = (journey.weight[0] + step, journey.weight[1] + step * len(known & later))
-        for target in dict.fromkeys(self.places[id(each)] for each in rest):
-            if target is not None and target != place and is_bound(target, known):
-                self._visit(target, _Journey(stops, rest, frozenset(known), weight, is_recursive))
-
-    def _is_at(self, literal: Literal, place: Term) -> bool:
-        return self.places[id(literal)] == place
-
-    def _take(self, place: Term, waiting: list[Literal], known: set[str]) -> tuple[list[Literal], list[Literal]]:
-        """The literals that can be evaluated at a place, as many as can be; `known` takes the variables that they bind."""
-        here: list[Literal] = []
-        rest = list(waiting)
-        patient = True
-        while True:
-            found = next((each for each in rest if self._fits(each, place, known, patient=patient)), None)
-            if found is not None:
-                rest.remove(found)
-                here.append(found)
-                known |= set(bound_by(found))
-                patient = True
-            elif patient and not any(self._is_next(each, place, known) for each in rest):
-                patient = False  # no way on without what is everywhere
-            else:
-                return here, rest
-
-    def _is_next(self, literal: Literal, place: Term, known: set[str]) -> bool:
-        target = self.places[id(literal)]
-        return target is not None and target != place and is_bound(target, known)
-
-    def _fits(self, literal: Literal, place: Term, known: set[str], *, patient: bool) -> bool:
-        target = self.places[id(literal)]
-        if not is_ready(literal, known):
-            return False
-        if target is not None:
-            return target == place
-        if isinstance(literal, Atom) and patient:  # without anything in common, rows would be shipped with all of it
-            return any(name in known for name in names_met(literal))
-        return True
-
-    def _arrive(self, stops: tuple[_Stop, ...], weight: tuple[int, int], step: int) -> None:
-        if self.localizer.in_parts and not _says_where_it_is(stops[0]):
-            return  # there is no list of all places
-        relation = self.localizer.relations[self.rule.head.relation]
-        home = None if relation.location is None else self.rule.head.args[relation.location]
-        if home != stops[-1].place:
-            weight = (weight[0] + step, weight[1] + step * len(self.rule.head.args))
-        if self.best_way is None or weight < self.best_way.weight:
-            self.best_way = _Way(stops, weight)
-
-    # -- places of literals
-
-    def _place(self, literal: Literal) -> Term | None:
-        match literal:
-            case Atom():
-                return place_of(literal, self.localizer.relations)
-            case Negation(atom=atom):
-                place = place_of(atom, self.localizer.relations)
-                if isinstance(place, Anything):
-                    raise _Refused(self._scattered(f"!{atom.relation}", "all nodes", literal))
-                return place
-            case Aggregation():
-                return self._place_of_aggregate(literal)
-            case Comparison() | Generator():
-                return None
-
-    def _place_of_aggregate(self, literal: Aggregation) -> Term | None:
-        places = dict.fromkeys(place for atom in _atoms(literal) if (place := place_of(atom, self.localizer.relations)))
-        what = f"a {literal.op}"
-        if len(places) > 1:
-            raise _Refused(self._scattered(what, f"several places, {_say(*places)}", literal))
-        for place in places:
-            if isinstance(place, Var) and place.name not in literal.outer:
-                raise _Refused(self._scattered(what, "all nodes", literal))
-            if not isinstance(place, Var | Const):
-                raise _Refused(self._scattered(what, "all nodes", literal))
-        return next(iter(places), None)
-
-    def _scattered(self, what: str, problem: str, literal: Literal) -> Diagnostic:
-        return ScatteredAggregate(literal.span, rule=self.rule.name, what=what, problem=problem)
-
-    def _why_stuck(self) -> Diagnostic:
-        stops, rest = self.stuck
-        literal = next(
-            (each for each in rest if self.places[id(each)] is not None), rest[0] if rest else self.rule.body[0]
-        )
-        place = self.places[id(literal)]
-        known = [each.relation for stop in stops for each in stop.literals if isinstance(each, Atom)]
-        relation = next((part.relation for part in walk(literal) if isinstance(part, Atom)), "it")
-        return UnconnectedPlaces(
-            literal.span,
-            rule=self.rule.name,
-            relation=relation,
-            place=_say(place) if place is not None else "a place",
-            known=" or ".join(dict.fromkeys(known)) or "another atom",
-        )
-
-
-def _says_where_it_is(stop: _Stop) -> bool:
-    """Whether what is evaluated at a place gives the place a value."""
-    ordered, bound = order_body(list(stop.literals), set())
-    return len(ordered) == len(stop.literals) and stop.place is not None and is_bound(stop.place, bound)
-
-
 def _about(literal: Literal, names: Mapping[str, str]) -> Literal:
     """The literal with other relations in it."""
     match literal:
@@ -621,17 +415,6 @@ def _about(literal: Literal, names: Mapping[str, str]) -> Literal:
             return replace(literal, bodies=tuple(tuple(_about(each, names) for each in body) for body in bodies))
         case _:
             return literal
-
-
-def _atoms(literal: Aggregation) -> Iterator[Atom]:
-    return (part for part in walk(literal.bodies) if isinstance(part, Atom))
-
-
-def _say(*places: Term) -> str:
-    return " and ".join(
-        each.name.partition("#")[0] if isinstance(each, Var) else repr(each.value) if isinstance(each, Const) else "_"
-        for each in places
-    )
 
 
 def _canonical(args: tuple[Term, ...], body: list[Literal]) -> str | None:
