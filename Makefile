@@ -39,6 +39,7 @@ $(STAMP): requirements.lock pyproject.toml
 	$(BIN)/python -m pip install --disable-pip-version-check --quiet --no-deps --editable .
 	tools/ensure_npm.sh
 	$(BIN)/python -c 'from whence.serve.assets import main; main()'
+	$(BIN)/whence warm
 	touch $@
 
 .PHONY: java

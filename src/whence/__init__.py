@@ -1,7 +1,6 @@
 """Whence keeps recursive views over changing data exact, and can say why every row is there."""
 
 from importlib import import_module
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -10,7 +9,7 @@ if TYPE_CHECKING:
     from whence.lang.types import Variant
     from whence.session import Session
 
-__version__ = version("whence")
+    __version__: str
 __all__ = ["Changes", "Program", "ProgramError", "Session", "Update", "Variant", "__version__", "load", "load_file"]
 _HOMES = {
     **dict.fromkeys(("Changes", "Update"), "whence.io.changes"),
@@ -24,4 +23,6 @@ def __getattr__(name: str) -> Any:
     # The engine brings compiled code with it: programs that only read the language need not wait for it.
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
+    if name == "__version__":
+        return import_module("importlib.metadata").version("whence")
     raise AttributeError(f"module 'whence' has no attribute {name!r}")

@@ -1,11 +1,14 @@
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
+import pytest
 from click.testing import Result
 
 from whence.backends.local.compiling import compile_all
 from whence.backends.local.memory import KERNELS
+from whence.cli.compilation_news import CompilationNews
 
 Whence = Callable[..., Result]
 
@@ -52,18 +55,51 @@ print("fine")
     assert (ran.stdout, ran.stderr) == ("fine\n", "")
 
 
-def test_compiling_is_announced_once() -> None:
+def test_compiling_is_announced_with_what_is_compiled() -> None:
     code = """
-from whence.backends.local.compiling import on_first_compilation
+from whence.backends.local.announcing import LISTENERS
+from whence.backends.local import memory
 told = []
-on_first_compilation(lambda: told.append(1))
+LISTENERS.append(told.append)
 import numba
-numba.njit(lambda x: x + 1)(1)
-numba.njit(lambda x: x + 2)(1)
+def one(x): return x + 1
+def two(x): return x + 2
+numba.njit(one)(1)
+numba.njit(two)(1)
 print(told)
 """
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert ran.stdout == "[1]\n"
+    assert ran.stdout == "['one', 'two']\n"
+
+
+def test_a_first_use_says_that_it_compiles_and_how_far_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    news = CompilationNews()
+    news("join_rows")
+    news("add_rows")
+    news.told -= 3
+    news("find_rows")
+    assert capsys.readouterr().err == (
+        "compiling the engine's loops; this happens once (whence warm does it ahead)\n"
+        "compiling find_rows: 2 done after 0 s\n"
+    )
+
+
+def test_little_work_is_done_without_compiled_loops(tmp_path: Path) -> None:
+    """They would take longer to load than it takes to do the work."""
+    program = tmp_path / "p.dl"
+    program.write_text("p(1). q(x + 1) :- p(x). .output q")
+    code = f"""
+import sys
+from whence.cli import main
+sys.argv = ["whence", "eval", {str(program)!r}, "-D", "-"]
+try:
+    main()
+except SystemExit as end:
+    assert not end.code
+print([name for name in ("numba", "numpy", "whence.engine") if name in sys.modules])
+"""
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (ran.stdout.splitlines()[-1], ran.stderr) == ("[]", "")
 
 
 def test_warming_says_what_each_loop_took() -> None:

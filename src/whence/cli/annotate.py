@@ -8,7 +8,6 @@ from typing import Annotated, Any
 
 import typer
 
-from whence.annotated import evaluate_annotated
 from whence.io import FactError
 from whence.lang.program import Program, Relation
 from whence.lang.types import SYMBOL, Field, Tuple
@@ -68,6 +67,8 @@ def evaluate_in(
     if naive:
         views = evaluate_naively(program, facts, semiring, annotation, limits=limits, on_round=on_round)
     else:
+        from whence.annotated import evaluate_annotated  # noqa: PLC0415 - brings the engine
+
         views = evaluate_annotated(program, facts, semiring, annotation, limits=limits, on_round=on_round)
     relations = {each.name: with_annotation(each) for each in program.relations.values()}
     shown = {each: {(*row, semiring.format(value)) for row, value in rows.items()} for each, rows in views.items()}

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from whence import reference, session
+from whence import reference
 from whence.backends.spark.options import Form, Mode
 from whence.cli.annotate import AnnotateOption, SemiringOption, evaluate_in
 from whence.cli.programs import ConfinedOption, FunctionsOption, ProgramArgument, SimplifyOption, load_program
@@ -21,16 +21,17 @@ from whence.lang import ProgramError
 from whence.lang.load import ignored_in_one_shot, nothing_shown
 from whence.lang.program import Program
 from whence.lang.types import Tuple
-from whence.limits import Limits, RunawayError
+from whence.limits import Limits, OnRound, RunawayError
 from whence.pipeline.extras import MissingExtra
 from whence.plan import restrict
-from whence.plan.simplify import simplify as without_superfluous
+from whence.reference.small import evaluate_if_small
 from whence.semiring import NotInThisSemiring
 
 RUNAWAY = 3
 
 
 class Engine(StrEnum):
+    AUTO = "auto"
     LOCAL = "local"
     REFERENCE = "reference"
 
@@ -59,7 +60,10 @@ def evaluate(
     ] = Path(),
     functions: FunctionsOption = None,
     confined: ConfinedOption = False,
-    engine: Annotated[Engine, typer.Option(help="What evaluates the program.")] = Engine.LOCAL,
+    engine: Annotated[
+        Engine,
+        typer.Option(help="What evaluates the program; auto leaves little work to the reference, which starts sooner."),
+    ] = Engine.AUTO,
     simplify: SimplifyOption = False,
     semiring: SemiringOption = None,
     annotate: AnnotateOption = None,
@@ -135,20 +139,40 @@ def evaluate(
             return
         with Progress(err, "reading", quiet=quiet) as progress:
             given = read_inputs(loaded, facts, progress)
-            progress.text = f"evaluating with the {engine} engine"
-            wanted, tell = wanted_of(loaded), _telling(progress)
+            progress.text, tell = "evaluating", _telling(progress)
             if semiring is not None:
                 if simplify:
+                    from whence.plan.simplify import simplify as without_superfluous  # noqa: PLC0415 - few want it
+
                     loaded, _ = without_superfluous(loaded, semiring)
                 naive = engine == Engine.REFERENCE
                 loaded, views = evaluate_in(
                     semiring, loaded, given, annotate, naive=naive, limits=limits, on_round=tell
                 )
-            elif engine == Engine.REFERENCE:
-                views = reference.evaluate(restrict(loaded, wanted), given, limits=limits, on_round=tell)
             else:
-                views = session.evaluate(loaded, given, wanted=wanted, limits=limits, on_round=tell, simplify=simplify)
+                views = _evaluated(loaded, given, engine, limits=limits, on_round=tell, simplify=simplify)
         _write(loaded, views, folder, quiet=quiet)
+
+
+def _evaluated(
+    program: Program,
+    facts: Mapping[str, set[Tuple]],
+    engine: Engine,
+    *,
+    limits: Limits,
+    on_round: OnRound,
+    simplify: bool,
+) -> dict[str, set[Tuple]]:
+    wanted = wanted_of(program)
+    if engine == Engine.REFERENCE:
+        return reference.evaluate(restrict(program, wanted), facts, limits=limits, on_round=on_round)
+    if engine == Engine.AUTO and limits == Limits() and not simplify:
+        views = evaluate_if_small(restrict(program, wanted), facts, on_round=on_round)
+        if views is not None:
+            return views
+    from whence import session  # noqa: PLC0415 - brings the engine
+
+    return session.evaluate(program, facts, wanted=wanted, limits=limits, on_round=on_round, simplify=simplify)
 
 
 def wanted_of(program: Program) -> tuple[str, ...] | None:

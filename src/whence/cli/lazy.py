@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
 from typing import Any
 
 import typer
 from typer.core import TyperCommand
+
+from whence.backends.local.announcing import LISTENERS
+from whence.cli.compilation_news import CompilationNews
 
 
 class LazyCommand(TyperCommand):
@@ -20,8 +22,8 @@ class LazyCommand(TyperCommand):
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
         module, _, function = self.target.partition(":")
         found = getattr(import_module(module), function)
-        if "whence.backends.local.compiling" in sys.modules:
-            import_module("whence.cli.warm").announce_compilation()
+        if self.name != "warm" and not LISTENERS:  # which has its own way to tell
+            LISTENERS.append(CompilationNews())
         if isinstance(found, typer.Typer):
             return typer.main.get_command(found).make_context(info_name, args, parent=parent, **extra)
         app = typer.Typer(rich_markup_mode="markdown", add_completion=False, pretty_exceptions_enable=False)

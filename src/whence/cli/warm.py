@@ -4,9 +4,9 @@ import time
 
 import typer
 
-from whence.backends.local.compiling import compile_all, on_first_compilation
+from whence.backends.local.compiling import compile_all
 from whence.cli.progress import Progress
-from whence.cli.terminal import counted, err, show
+from whence.cli.terminal import counted, err
 
 
 def warm() -> None:
@@ -23,8 +23,3 @@ def warm() -> None:
             progress.text = f"compiling: {name} is done"
     seconds = time.perf_counter() - started
     typer.echo(f"compiled {counted(now, 'loop')} in {seconds:.1f} s; {kept} were there")
-
-
-def announce_compilation() -> None:
-    """Says on the standard error that loops are being compiled, when they are."""
-    on_first_compilation(lambda: show(err, "compiling the engine's loops; this happens once and takes up to a minute"))

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-
-from numba.core import event
+from collections.abc import Iterator
 
 from whence.backends.local import best, cascade, machine  # noqa: F401 - bring all kernels
 from whence.backends.local.memory import KERNELS
@@ -18,22 +16,3 @@ def compile_all() -> Iterator[tuple[str, float, bool]]:
         misses = sum(dispatcher.stats.cache_misses.values())
         dispatcher.compile(f"({signature})")
         yield name, time.perf_counter() - started, sum(dispatcher.stats.cache_misses.values()) > misses
-
-
-class _Once(event.Listener):
-    def __init__(self, tell: Callable[[], None]) -> None:
-        self.tell = tell
-        self.told = False
-
-    def on_start(self, _: event.Event) -> None:
-        if not self.told:
-            self.told = True
-            self.tell()
-
-    def on_end(self, _: event.Event) -> None:
-        pass
-
-
-def on_first_compilation(tell: Callable[[], None]) -> None:
-    """Calls `tell` when a loop has to be compiled for the first time in this process, before it is."""
-    event.register("numba:compile", _Once(tell))  # type: ignore[no-untyped-call]

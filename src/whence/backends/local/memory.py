@@ -15,9 +15,11 @@ from typing import Any, TypeVar
 import numpy as np
 from llvmlite import ir
 from numba import njit, types
+from numba.core import event
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
+from whence.backends.local.announcing import announce
 from whence.engine import protocol
 from whence.lang import sizes
 
@@ -49,6 +51,15 @@ def _digest() -> str:
     return hashlib.sha256(joined).hexdigest()[:12]
 
 
+class _Compilations(event.Listener):
+    def on_start(self, started: event.Event) -> None:
+        announce(started.data["dispatcher"].py_func.__name__)
+
+    def on_end(self, _: event.Event) -> None:
+        pass
+
+
+event.register("numba:compile", _Compilations())  # type: ignore[no-untyped-call]
 _DIGEST = _digest()
 _njit: Any = njit  # its type does not know all options
 
