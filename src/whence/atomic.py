@@ -12,6 +12,7 @@ from whence.backends.local.backend import LocalBackend
 from whence.engine.adapt import Adaptation
 from whence.engine.guard import Guard
 from whence.engine.maintain import Maintainer
+from whence.engine.profile import Profile
 from whence.engine.revise import revise
 from whence.engine.stats import Stats
 from whence.engine.steps import Effect, SteppedEpoch
@@ -33,12 +34,19 @@ class AtomicTables:
     """
 
     def __init__(
-        self, prepared: Prepared, *, limits: Limits, on_round: OnRound | None, windows: Windows | None = None
+        self,
+        prepared: Prepared,
+        *,
+        limits: Limits,
+        on_round: OnRound | None,
+        windows: Windows | None = None,
+        profile: Profile | None = None,
     ) -> None:
         self.prepared = prepared
         self.windows = windows or Windows(prepared.program.relations)
         self._is_restored = windows is not None
         self._limits, self._on_round = limits, on_round
+        self.profile = profile
         self._backend = LocalBackend(prepared.plan.program, prepared.shared)
         self._maintainer = self._make_maintainer(self._backend, limits)
         self._is_running = False
@@ -51,7 +59,7 @@ class AtomicTables:
     ) -> Maintainer[Ids, Lines, Ids]:
         guard = Guard(self.prepared.program, limits, self._on_round)
         native = STRATEGIES[self.prepared.strategy].native
-        return Maintainer(self.prepared.plan, backend, guard, native, stats)
+        return Maintainer(self.prepared.plan, backend, guard, native, stats, profile=self.profile)
 
     @property
     def stats(self) -> Stats:

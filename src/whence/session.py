@@ -10,6 +10,7 @@ from typing import cast
 
 from whence.atomic import AtomicTables
 from whence.engine.adapt import Adaptation
+from whence.engine.profile import Profile
 from whence.engine.stats import Stats
 from whence.engine.stratum import Ranking
 from whence.engine.windows import Windows
@@ -25,7 +26,7 @@ from whence.prepared import STRATEGIES, Prepared, prepare
 from whence.query import Answer, ask
 from whence.reader import Reader, SessionStats, Work, work_of
 
-__all__ = ["STRATEGIES", "Ranking", "Session", "SessionStats", "Work", "evaluate"]
+__all__ = ["STRATEGIES", "Ranking", "Session", "SessionStats", "Work", "evaluate", "evaluated"]
 
 
 class Session(Reader):
@@ -36,7 +37,8 @@ class Session(Reader):
     `wanted` names the relations to be seen, by default all: what they do not need is not derived. The derivations of the
     relations in `record` are kept as relations too, which can be looked at and change like any other: `recordings` says where.
     A program that many sessions are made of is better prepared once (`whence.prepared`); then it says all that. `windows` are
-    those of an earlier session whose base tuples are the facts of this one, which goes on where that one was.
+    those of an earlier session whose base tuples are the facts of this one, which goes on where that one was. A `profile` is
+    filled with what each rule costs; `whence.profile` tells it.
 
     >>> from whence import Update, load
     >>> session = Session(load("reach(x, y) :- link(x, y). reach(x, z) :- reach(x, y), link(y, z)."
@@ -59,6 +61,7 @@ class Session(Reader):
         windows: Windows | None = None,
         limits: Limits = Limits(),  # noqa: B008 - immutable
         on_round: Callable[[str, int, int], None] | None = None,
+        profile: Profile | None = None,
     ) -> None:
         given = facts or {}
         if isinstance(program, Prepared):
@@ -68,7 +71,7 @@ class Session(Reader):
         else:
             sizes = {name: len(rows) for name, rows in given.items() if isinstance(rows, Sized)}
             prepared = prepare(program, wanted=wanted, strategy=strategy, record=record, sizes=sizes)
-        super().__init__(AtomicTables(prepared, limits=limits, on_round=on_round, windows=windows))
+        super().__init__(AtomicTables(prepared, limits=limits, on_round=on_round, windows=windows, profile=profile))
         stats = self._atomic.stats
         with stats.phase("collect"):
             for name in given:
@@ -270,6 +273,20 @@ def evaluate(
     simplify: bool = False,
 ) -> dict[str, set[Tuple]]:
     """The wanted relations of the program (all by default): one evaluation, in which windows and lifetimes forget nothing."""
+    return evaluated(program, facts, wanted=wanted, limits=limits, on_round=on_round, simplify=simplify).views()
+
+
+def evaluated(
+    program: Program,
+    facts: Mapping[str, Iterable[Tuple]],
+    *,
+    wanted: Iterable[str] | None = None,
+    limits: Limits = Limits(),  # noqa: B008 - immutable
+    on_round: Callable[[str, int, int], None] | None = None,
+    simplify: bool = False,
+    profile: Profile | None = None,
+) -> Session:
+    """The same, as a session to be looked at."""
     sizes = {name: len(rows) for name, rows in facts.items() if isinstance(rows, Sized)}
     prepared = prepare(lasting(program), wanted=wanted, sizes=sizes, simplify=simplify)
-    return Session(prepared, facts=facts, limits=limits, on_round=on_round).views()
+    return Session(prepared, facts=facts, limits=limits, on_round=on_round, profile=profile)

@@ -5,13 +5,14 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from whence import reference
 from whence.backends.spark.options import Form, Mode
 from whence.cli.annotate import AnnotateOption, SemiringOption, evaluate_in
+from whence.cli.profiling import ProfileOption, ProfileToOption, tell_profile, waited, wanted_profile
 from whence.cli.programs import ConfinedOption, FunctionsOption, ProgramArgument, SimplifyOption, load_program
 from whence.cli.progress import Progress
 from whence.cli.terminal import err, show, show_diagnostic, summary_of
@@ -26,6 +27,10 @@ from whence.pipeline.extras import MissingExtra
 from whence.plan import restrict
 from whence.reference.small import evaluate_if_small
 from whence.semiring import NotInThisSemiring
+
+if TYPE_CHECKING:
+    from whence.engine.profile import Profile
+    from whence.session import Session
 
 RUNAWAY = 3
 
@@ -98,6 +103,8 @@ def evaluate(
         float | None,
         typer.Option(min=0, metavar="SECONDS", help="Stop after this time.", rich_help_panel="Limits"),
     ] = None,
+    profile: ProfileOption = False,
+    profile_to: ProfileToOption = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No warnings and no progress.")] = False,
 ) -> None:
     """Evaluate a program: read its inputs, write its outputs.
@@ -114,6 +121,11 @@ def evaluate(
     _refuse_combinations(engine, backend, master=master, mode=mode, form=form)
     if simplify and (engine == Engine.REFERENCE or backend == Backend.SPARK) and semiring is None:
         raise typer.BadParameter("it is for --backend local and --engine local", param_hint="--simplify")
+    costs = wanted_profile(profile, profile_to)
+    if costs is not None and (engine == Engine.REFERENCE or backend == Backend.SPARK or semiring is not None):
+        raise typer.BadParameter(
+            "it is for --backend local and --engine local, without --semiring", param_hint="--profile"
+        )
     with reported_errors(), shown_warnings(quiet=quiet):
         loaded = load_program(program, functions, confined=confined)
         if confined:
@@ -138,8 +150,10 @@ def evaluate(
             )
             return
         with Progress(err, "reading", quiet=quiet) as progress:
-            given = read_inputs(loaded, facts, progress)
+            with waited(costs, "reading"):
+                given = read_inputs(loaded, facts, progress)
             progress.text, tell = "evaluating", _telling(progress)
+            evaluated: Session | None = None
             if semiring is not None:
                 if simplify:
                     from whence.plan.simplify import simplify as without_superfluous  # noqa: PLC0415 - few want it
@@ -150,8 +164,12 @@ def evaluate(
                     semiring, loaded, given, annotate, naive=naive, limits=limits, on_round=tell
                 )
             else:
-                views = _evaluated(loaded, given, engine, limits=limits, on_round=tell, simplify=simplify)
-        _write(loaded, views, folder, quiet=quiet)
+                found = _evaluated(loaded, given, engine, limits=limits, on_round=tell, simplify=simplify, costs=costs)
+                views, evaluated = found
+        with waited(costs, "writing"):
+            _write(loaded, views, folder, quiet=quiet)
+        if costs is not None and evaluated is not None:
+            tell_profile(costs, evaluated, profile_to, title=f"whence eval {program}")
 
 
 def _evaluated(
@@ -162,17 +180,22 @@ def _evaluated(
     limits: Limits,
     on_round: OnRound,
     simplify: bool,
-) -> dict[str, set[Tuple]]:
+    costs: Profile | None,
+) -> tuple[dict[str, set[Tuple]], Session | None]:
+    """The wanted relations, and the session that has them, if there was one."""
     wanted = wanted_of(program)
     if engine == Engine.REFERENCE:
-        return reference.evaluate(restrict(program, wanted), facts, limits=limits, on_round=on_round)
-    if engine == Engine.AUTO and limits == Limits() and not simplify:
+        return reference.evaluate(restrict(program, wanted), facts, limits=limits, on_round=on_round), None
+    if engine == Engine.AUTO and limits == Limits() and not simplify and costs is None:
         views = evaluate_if_small(restrict(program, wanted), facts, on_round=on_round)
         if views is not None:
-            return views
+            return views, None
     from whence import session  # noqa: PLC0415 - brings the engine
 
-    return session.evaluate(program, facts, wanted=wanted, limits=limits, on_round=on_round, simplify=simplify)
+    found = session.evaluated(
+        program, facts, wanted=wanted, limits=limits, on_round=on_round, simplify=simplify, profile=costs
+    )
+    return found.views(), found
 
 
 def wanted_of(program: Program) -> tuple[str, ...] | None:

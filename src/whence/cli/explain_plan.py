@@ -1,17 +1,25 @@
 from __future__ import annotations
 
-from typing import Annotated
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from whence.cli.evaluate import reported_errors, wanted_of
+from whence.cli.evaluate import read_inputs, reported_errors, wanted_of
+from whence.cli.profiling import ProfileToOption, tell_profile, wanted_profile
 from whence.cli.programs import ConfinedOption, FunctionsOption, ProgramArgument, SimplifyOption, load_program
-from whence.lang.program import output_names
+from whence.cli.progress import Progress
+from whence.cli.terminal import err, out, show
+from whence.lang.program import Program, output_names
 from whence.plan import compile_evaluation, compile_plan
 from whence.plan.describe import describe_plan
 from whence.plan.describe_parts import describe_partitioning
 from whence.plan.describe_places import describe_places
 from whence.plan.simplify import simplify as without_superfluous
+
+if TYPE_CHECKING:
+    from whence.engine.profile import Profile
 
 
 def explain_plan(
@@ -24,6 +32,14 @@ def explain_plan(
     functions: FunctionsOption = None,
     confined: ConfinedOption = False,
     simplify: SimplifyOption = False,
+    profile: Annotated[
+        bool, typer.Option("--profile", help="Evaluate it, and say what each rule and literal costs.")
+    ] = False,
+    facts: Annotated[
+        Path, typer.Option("-F", "--fact-dir", metavar="DIR", help="Where the files of .input are, for --profile.")
+    ] = Path(),
+    as_json: Annotated[bool, typer.Option("--json", help="Print the profile as one JSON object.")] = False,
+    profile_to: ProfileToOption = None,
 ) -> None:
     """Show how a program's views are kept up to date.
 
@@ -33,7 +49,11 @@ def explain_plan(
     The end tells whether the state of a run can be kept in parts, by which columns, and what parts ship each other; and, where
     arguments marked @ say which node holds a tuple, what each node runs and what is shipped where. With --sensors it is where
     tuples live on a field, where they are stored and look for partners, and by when results are final.
+
+    With --profile it is what evaluating the program on the facts of -F took: the hint that matters first, then time,
+    derivations and sizes of joins and indexes for each rule and literal.
     """
+    costs = wanted_profile(profile or as_json, profile_to)
     with reported_errors():
         loaded = load_program(program, functions, confined=confined)
         if sensors is not None:
@@ -46,5 +66,26 @@ def explain_plan(
             loaded, left_out = without_superfluous(loaded)
             lines = left_out or ("nothing is superfluous",)
             typer.echo("\n".join([*(f"simplified for sets: {each}" for each in lines), ""]))
+        if costs is not None:
+            _tell_costs(loaded, facts, costs, profile_to, as_json=as_json, title=f"whence explain-plan {program}")
+            return
         typer.echo(describe_plan(compile_plan(loaded, wanted_of(loaded)), compile_evaluation(loaded)))
         typer.echo("\n".join([*describe_partitioning(loaded, output_names(loaded)), *describe_places(loaded)]))
+
+
+def _tell_costs(program: Program, facts: Path, costs: Profile, path: Path | None, *, as_json: bool, title: str) -> None:
+    # Few ask for it, and it brings the engine.
+    from whence.profile import report, to_json, to_text  # noqa: PLC0415
+    from whence.session import evaluated  # noqa: PLC0415
+
+    with Progress(err, "reading", quiet=False) as progress:
+        with costs.waiting("reading"):
+            given = read_inputs(program, facts, progress)
+        progress.text = "evaluating"
+        session = evaluated(program, given, wanted=wanted_of(program), profile=costs)
+    if path is not None:
+        tell_profile(costs, session, path, title=title)
+    elif as_json:
+        typer.echo(json.dumps(to_json(report(costs, session)), indent=2))
+    else:
+        show(out, to_text(report(costs, session)))

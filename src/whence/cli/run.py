@@ -18,12 +18,14 @@ import typer
 
 import whence
 from whence.cli.evaluate import read_inputs, reported_errors, shown_warnings
+from whence.cli.profiling import ProfileOption, ProfileToOption, tell_profile, wanted_profile
 from whence.cli.programs import STDIN, ConfinedOption, FunctionsOption, ProgramArgument, load_program
 from whence.cli.progress import Progress
 from whence.cli.run_summary import Totals, as_table
 from whence.cli.run_summary import as_json as summed_up
 from whence.cli.terminal import err, show, show_diagnostic
 from whence.cli.upgrade import DefaultOption, DryRunOption, UpgradeOption, bring_over
+from whence.engine.profile import Profile, waited
 from whence.io import FactError
 from whence.io import updates as records
 from whence.io.changes import Position
@@ -35,7 +37,7 @@ from whence.lang.transfers import read_options
 from whence.lang.types import Tuple
 from whence.limits import Limits
 from whence.pipeline.folder import Store
-from whence.pipeline.keeper import Keeper
+from whence.pipeline.keeper import Keeper, ResidentKeeper
 from whence.pipeline.options import RESIDENT_LIMIT, RETAIN, SNAPSHOT_EVERY, RunOptions
 from whence.pipeline.parts.keeping import Keeping
 from whence.pipeline.parts.open import open_state
@@ -140,6 +142,8 @@ def run(
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No warnings, no progress, no summary.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Give the summary as one JSON object.")] = False,
+    profile: ProfileOption = False,
+    profile_to: ProfileToOption = None,
 ) -> None:
     """Keep the views of a program current under updates, and say what changes.
 
@@ -155,9 +159,8 @@ def run(
     for each in updates:
         _refuse_clashes(program, each, {"--changes": changes, "--dead-letters": letters_path})
     source = _source(updates, follow=follow, no_spark=no_spark)
-    if partitions is not None and (state is None or no_spark):
-        reason = "parts are in the memory of Spark's workers" if no_spark else "parts are kept in the folder of --state"
-        raise typer.BadParameter(reason, param_hint="--partitions")
+    costs = wanted_profile(profile, profile_to)
+    _refuse_parts(partitions, state, no_spark=no_spark, profiled=costs is not None)
     silent = quiet or as_json
     # Nothing moves on the terminal while changes are printed to it.
     still = silent or (changes == STDOUT and sys.stdout.isatty())
@@ -183,7 +186,8 @@ def run(
             is_resumed = store is not None and not store.is_new
             given = None
             if facts is not None and not is_resumed:
-                given = read_inputs(with_present_inputs(loaded, facts), facts, progress)
+                with waited(costs, "reading"):
+                    given = read_inputs(with_present_inputs(loaded, facts), facts, progress)
             progress.text = "evaluating the initial state"
             totals = Totals()
 
@@ -205,6 +209,7 @@ def run(
                 resident_limit=resident_limit,
                 on_epoch=tell,
                 on_choice=None if silent else lambda choice: show(err, str(choice)),
+                profile=costs,
             )
             keeping = Keeping(loaded, options)
             letters = records.DeadLetterFile(letters_path, resume=is_resumed, repeats=not source.comes_once)
@@ -222,8 +227,26 @@ def run(
                     keeper = take.on_spark(store, given, master)
             except UnsuitableStrategy as error:
                 raise typer.BadParameter(str(error), param_hint="--strategy") from None
-    if not quiet:
-        _sum_up(totals, keeper, letters, orders.switches(), as_json=as_json)
+        if not quiet:
+            _sum_up(totals, keeper, letters, orders.switches(), as_json=as_json)
+        if costs is not None:
+            _tell_costs(costs, keeper, profile_to, title=f"whence run {program}")
+
+
+def _refuse_parts(partitions: int | None, state: Path | None, *, no_spark: bool, profiled: bool) -> None:
+    if partitions is None:
+        return
+    if state is None or no_spark:
+        reason = "parts are in the memory of Spark's workers" if no_spark else "parts are kept in the folder of --state"
+        raise typer.BadParameter(reason, param_hint="--partitions")
+    if profiled:
+        raise typer.BadParameter("what rules cost is told of a state in one piece", param_hint="--profile")
+
+
+def _tell_costs(costs: Profile, keeper: Keeper, path: Path | None, *, title: str) -> None:
+    if not isinstance(keeper, ResidentKeeper):
+        raise FactError(["the state has outgrown one process: what rules cost is told of a state in one piece"])
+    tell_profile(costs, keeper.session, path, title=title)
 
 
 def _sum_up(
@@ -293,7 +316,12 @@ class _Taking:
         )
         with ExitStack() as last:
             last.callback(source.close)
-            for epoch in source.epochs(keeper.source):
+            epochs = source.epochs(keeper.source)
+            while True:
+                with waited(self.keeping.options.profile, "updates"):
+                    epoch = next(epochs, None)
+                if epoch is None:
+                    break
                 keeper.apply([epoch])
         keeper.close()
         return keeper

@@ -44,6 +44,7 @@ name: head(x) :- body.             try a rule out: what it changes is shown, and
 .relations  .rules [RELATION]      what there is
 .more                              more rows of the last answer
 .stats                             what the last epoch took
+.profile [+ FACT - FACT ...]       what each rule costs: evaluated anew, or under these updates; nothing changes
 .help       .quit                  this; leave (so does Ctrl-D)"""
 
 
@@ -66,6 +67,7 @@ class Shell:
             ".keep": self._keep,
             ".more": lambda _: self._page(),
             ".stats": lambda _: self._stats(),
+            ".profile": self._profile,
         }
 
     @property
@@ -230,6 +232,19 @@ class Shell:
         work = self.session.last_epoch
         seconds = sum(work["seconds"].values())
         yield f"{seconds * 1000:.1f} ms, {counted(work['rounds'], 'round')}, {counted(work['derivations'], 'derivation')}"
+
+    def _profile(self, text: str) -> Iterator[str]:
+        """On a session of its own, with all that is there now."""
+        from whence.profile import Profile, report, to_text  # noqa: PLC0415 - few ask for it
+
+        updates = self._updates(text) if text else []
+        profile = Profile()
+        base = {name: list(rows) for name, rows in self.session.base().items()}
+        session = Session(self.session.program, facts=base, profile=profile)
+        if updates:
+            profile.restart()
+            session.apply(updates)
+        yield to_text(report(profile, session, of_last_epoch=bool(updates)))
 
     # -- facts
 

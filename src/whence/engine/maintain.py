@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Generic
+from typing import Generic, cast
 
 from whence.engine.guard import Guard
+from whence.engine.profile import Profile, ProfiledBackend, watched
 from whence.engine.protocol import ADDED, EXTERNAL, Backend, Ids, Keys, Ranks
 from whence.engine.recompute import RecomputedStratum
 from whence.engine.stats import Stats
@@ -35,7 +36,7 @@ def absorb(
 
 
 class Maintainer(Generic[Ids, Keys, Ranks]):
-    """The views of one plan, kept exact. `native` is how strata with delta plans are maintained."""
+    """The views of one plan, kept exact. `native` is how strata with delta plans are maintained; a `profile` is filled."""
 
     def __init__(
         self,
@@ -44,13 +45,18 @@ class Maintainer(Generic[Ids, Keys, Ranks]):
         guard: Guard,
         native: Native[Ids, Keys, Ranks] = SupportStratum,
         stats: Stats | None = None,
+        *,
+        profile: Profile | None = None,
     ) -> None:
         self.plan = plan
         self.native = native
+        self.profile = profile
+        self.stats = stats or Stats()
+        if profile is not None:
+            backend = cast("Backend[Ids, Keys, Ranks]", ProfiledBackend(backend, profile, self.stats))
         self.backend = backend
         self.guard = guard
         backend.watch, guard.sizes = guard, backend.sizes
-        self.stats = stats or Stats()
         self.evaluator = StratumEvaluator(plan.program, guard.limits)
         self.strata: list[MaintainedStratum[Ids, Keys, Ranks]] = [
             self.make(stratum, each, backend, self.evaluator)
@@ -85,7 +91,11 @@ class Maintainer(Generic[Ids, Keys, Ranks]):
             put = {name: inserted[name] for name in own if name in inserted}
             inputs = {name: changes[name] for name in stratum.plan.inputs if name in changes}
             if out or put or inputs or not self.started:
-                changes |= stratum.maintain(out, put, inputs, first=not self.started)
+                with watched(self.profile, stratum.plan, self.stats) as cost:
+                    made = stratum.maintain(out, put, inputs, first=not self.started)
+                    if cost is not None:
+                        cost.note(made.values())
+                changes |= made
         self.started = True
         self.stats.derivations = self.backend.enumerated
         return changes

@@ -11,6 +11,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
+from whence.engine.profile import waited
 from whence.io.changes import Changes, Epoch, Position
 from whence.lang.program import Program, output_names
 from whence.lang.types import Tuple
@@ -91,14 +92,16 @@ class ResidentKeeper:
         self.outputs = output_names(program)
         rules, record = (program.plain, program.record) if isinstance(program, RecordedProgram) else (program, ())
         shown = None if options.wanted is None else rules.relations.keys() & options.wanted
-        strategy, limits = options.strategy, options.limits
+        strategy, limits, profile = options.strategy, options.limits, options.profile
         self.lock = RLock()
         self.store = store
         self._options = options
         self.epoch = 0
         self.source: Position = {}
         if store is None or store.is_new:
-            self.session = Session(rules, facts=facts, wanted=shown, record=record, strategy=strategy, limits=limits)
+            self.session = Session(
+                rules, facts=facts, wanted=shown, record=record, strategy=strategy, limits=limits, profile=profile
+            )
             initial = self._shown(self.session.initial)
             if store is not None:
                 store.begin(Base.of(self.session), self._views())
@@ -113,6 +116,7 @@ class ResidentKeeper:
                 record=record,
                 strategy=strategy,
                 limits=limits,
+                profile=profile,
             )
             self.epoch, self.source = found.epoch, found.source
             undelivered = found.undelivered
@@ -208,7 +212,8 @@ class ResidentKeeper:
 
     def _commit(self, entries: Sequence[Entry], reports: Sequence[EpochReport], changes: Sequence[Changes]) -> None:
         if self.store is not None:
-            self.store.append(entries)
+            with waited(self._options.profile, "state"):
+                self.store.append(entries)
         self.epoch, self.source = entries[-1].epoch, entries[-1].source
         for entry, report, changed in zip(entries, reports, changes, strict=True):
             self._deliver(entry.epoch, entry.changes)
@@ -224,7 +229,8 @@ class ResidentKeeper:
             self.store is not None
             and self.epoch >= self.store.manifest.snapshots[-1].epoch + self._options.snapshot_every
         ):
-            self.snapshot()
+            with waited(self._options.profile, "state"):
+                self.snapshot()
 
     def _shown(self, changes: Changes) -> Changes:
         """Those of the output relations."""
@@ -233,5 +239,6 @@ class ResidentKeeper:
         return Changes(inserted, deleted, changes.ignored)
 
     def _deliver(self, epoch: int, changes: Changes) -> None:
-        for sink in self._options.sinks:
-            sink.write(epoch, changes)
+        with waited(self._options.profile, "sinks"):
+            for sink in self._options.sinks:
+                sink.write(epoch, changes)

@@ -96,7 +96,7 @@ def _delta(plan: DeltaPlan) -> Iterator[str]:
         assert isinstance(atom, Atom)
         yield f"    when {'!' if plan.negated else ''}{plan.scan.relation} changes: {_scan(plan.scan)}"
     for step in plan.steps:
-        yield f"      {_step(step)}"
+        yield f"      {describe_step(step)}"
     yield f"      -> {plan.rule.head.relation}({', '.join(_operand(operand) for operand in plan.head)})"
 
 
@@ -110,7 +110,9 @@ def _columns(binds: tuple[tuple[int, int], ...]) -> str:
     return "(" + ", ".join(f"${slot} = column {column}" for column, slot in binds) + ")"
 
 
-def _step(step: Step) -> str:
+def describe_step(step: Step) -> str:
+    """What a step does; $0, $1, … are the values of variables."""
+    """What a step does, its variables by number."""
     match step:
         case Join(relation=relation, key=key, binds=binds):
             by = ", ".join(f"column {column} = {_operand(operand)}" for column, operand in key)
