@@ -500,3 +500,28 @@ def test_a_strategy_that_does_not_suit_the_program_is_refused(whence: Whence) ->
     result = whence("run", "reach.dl", "--updates", "updates.jsonl", "--strategy", "counting")
     assert result.exit_code == 2
     assert "counting does not maintain recursion (reach)" in " ".join(result.stderr.replace("│", " ").split())
+
+
+def test_changes_go_to_named_sinks_besides(whence: Whence) -> None:
+    write(update("+", "a", "b"), COMMIT, update("-", "a", "b"), COMMIT)
+    options = ("--sink", "parquet:files", "--sink", "delta:tables", "--quiet")
+    for _ in range(2):  # the second run begins anew
+        whence("run", "reach.dl", "--updates", "updates.jsonl", *options)
+        assert sorted(each.name for each in Path("files/reach").iterdir()) == [
+            "000000000001.parquet",
+            "000000000002.parquet",
+        ]
+    assert Path("tables/reach/_delta_log").is_dir()
+
+
+def test_a_sink_that_there_is_not_is_an_error_before_anything_runs(whence: Whence) -> None:
+    write(update("+", "a", "b"))
+    result = whence("run", "reach.dl", "--updates", "updates.jsonl", "--sink", "csv:out")
+    assert (result.exit_code, "there is no sink csv" in result.stderr) == (2, True)
+    assert not result.stdout
+
+
+def test_a_table_cannot_be_followed(whence: Whence) -> None:
+    Path("link.csv").write_text("src,dst\na,b\n")
+    result = whence("run", "reach.dl", "--updates", "link.csv", "--follow")
+    assert (result.exit_code, "follow a folder" in result.stderr) == (2, True)

@@ -62,6 +62,16 @@ def _spark(spark: SparkSession) -> None:
     """The runs find it there."""
 
 
+def test_a_table_of_updates(folder: Path, whence: Whence) -> None:
+    write_workload(folder, 1, seed=11)
+    Path("program.dl").write_text(".decl n(x: number) .input n .decl h(x: number) h(x + 1) :- n(x). .output h")
+    Path("n.csv").write_text(
+        "op,epoch,x\n" + "".join(f"{'-' if at % 3 == 2 else '+'},{at // 4},{at % 5}\n" for at in range(40))
+    )
+    code, changes, _, _ = same_both_ways(whence, "--updates", "n.csv")
+    assert (code, len({json.loads(line)["epoch"] for line in changes.splitlines()}) > 5) == (0, True)
+
+
 @pytest.mark.parametrize("options", [(), ("--epoch-size", "3")])
 def test_a_file_of_epochs(options: tuple[str, ...], folder: Path, whence: Whence) -> None:
     write_workload(folder, 60, seed=11)

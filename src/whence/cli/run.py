@@ -5,7 +5,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -45,6 +45,7 @@ from whence.pipeline.records import Bury
 from whence.pipeline.report import EpochReport
 from whence.pipeline.sinks import Sink
 from whence.pipeline.sinks.json_lines import JsonLines, JsonLinesSink
+from whence.pipeline.sinks.named import FORMS, NamedSink
 from whence.pipeline.sources.named import NamedSource, NamedSources
 from whence.plan import UnsuitableStrategy
 from whence.plan.record import with_derivations
@@ -66,6 +67,13 @@ def source_argument(text: str) -> NamedSource:
         raise typer.BadParameter(str(error)) from None
 
 
+def sink_argument(text: str) -> NamedSink:
+    try:
+        return NamedSink(text)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+
+
 class Strategy(StrEnum):
     SUPPORT = "support"
     COUNTING = "counting"
@@ -81,8 +89,9 @@ def run(
         list[NamedSource],
         typer.Option(
             metavar="FILE|DIR|URL|-",
-            help="""JSON lines; - is the standard input. Or socket://HOST:PORT, kafka://HOST:PORT/TOPIC, mqtt://HOST:PORT/TOPIC,
-            postgresql://…, poll+http://HOST/PAGE#relation=R. With --no-spark it may be given several times.""",
+            help="""JSON lines; - is the standard input. Tables (.csv, .parquet, .arrow) with a column op. Or socket://HOST:PORT,
+            kafka://HOST:PORT/TOPIC, mqtt://HOST:PORT/TOPIC, postgresql://…, poll+http://HOST/PAGE#relation=R. With --no-spark it
+            may be given several times.""",
             parser=source_argument,
         ),
     ],
@@ -98,6 +107,14 @@ def run(
         typer.Option("-F", "--fact-dir", metavar="DIR", help=_FACTS_HELP, exists=True, file_okay=False),
     ] = None,
     changes: Annotated[Path, typer.Option(metavar="FILE|-", help="Where changes go; - prints them.")] = STDOUT,
+    sink: Annotated[
+        list[NamedSink] | None,
+        typer.Option(
+            metavar="KIND:WHERE",
+            help=f"Where changes or views go besides: {FORMS}. May be repeated.",
+            parser=sink_argument,
+        ),
+    ] = None,
     dead_letters: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Where bad records go; PROGRAM.dead.jsonl, beside the changes, by default."),
@@ -181,7 +198,7 @@ def run(
         with (
             Progress(err, "reading", quiet=still) as progress,
             opened_state(state, loaded) as store,
-            _sink(changes, loaded, durable=state is not None) as sink,
+            _changes_to(changes, loaded, durable=state is not None) as written,
         ):
             is_resumed = store is not None and not store.is_new
             given = None
@@ -200,7 +217,7 @@ def run(
 
             options = RunOptions(
                 wanted=output_names(loaded),
-                sinks=[sink],
+                sinks=[written, *_opened(sink or [], loaded)],
                 strategy=strategy,
                 limits=Limits(max_tuples=max_tuples, timeout=timeout),
                 snapshot_every=snapshot_every,
@@ -266,6 +283,8 @@ def _source(updates: list[NamedSource], *, follow: bool, no_spark: bool) -> Name
     if follow and isinstance(source, NamedSource) and source.comes_once:
         name = "the standard input" if source.name == "<stdin>" else source.name
         raise typer.BadParameter(f"{name} is read until it ends anyway", param_hint="--follow")
+    if follow and isinstance(source, NamedSource) and source.is_feed and not source.is_folder:
+        raise typer.BadParameter("a table is complete: follow a folder of them", param_hint="--follow")
     if not source.is_lines and not no_spark:
         reason = (
             f"{source.name} is read with --no-spark; on Spark, whence.spark.maintain takes it as a streaming source"
@@ -345,7 +364,7 @@ class _Taking:
             keeper = self._started(store, lambda: self.keeping.start(choice, store, facts, spark))
             run = SpooledRun(self.keeping, keeper, folder, records.Schema.of(self.program), self.epoch_size, self.bury)
             assert isinstance(self.updates, NamedSource)  # several are read in one process
-            lines = self.updates.lines(run.begin(), follow=self.follow, stopped=self.stopped)
+            lines = self.updates.lines(run.begin(), run.schema, follow=self.follow, stopped=self.stopped)
             return run.run(lines, spark())
 
     def _started(self, store: Store | None, start: Callable[[], Keeper]) -> Keeper:
@@ -416,13 +435,20 @@ def interrupts() -> Iterator[Event]:
 
 
 @contextmanager
-def _sink(path: Path, program: Program, *, durable: bool) -> Iterator[Sink]:
+def _changes_to(path: Path, program: Program, *, durable: bool) -> Iterator[Sink]:
     is_pipe = path == STDOUT or (path.exists() and not path.is_file())
     if durable and not is_pipe:
         yield JsonLinesSink(path, program)
     else:
         with closing(_Stream(path, program)) as stream:
             yield stream
+
+
+def _opened(named: Sequence[NamedSink], program: Program) -> list[Sink]:
+    try:
+        return [each.opened(program) for each in named]
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--sink") from None
 
 
 def _refusing(updates: NamedSource | NamedSources) -> Bury:

@@ -269,6 +269,6 @@ def _recall(live: LiveViews, store: Store) -> None:
 
 def _behind(updates: NamedSource | NamedSources | None, place: Position) -> dict[str, int]:
     """How much of a file has not been read."""
-    if updates is None or updates.path is None or not updates.path.is_file():
+    if not isinstance(updates, NamedSource) or updates.path is None or updates.is_feed or not updates.path.is_file():
         return {}
     return {"bytes": max(0, updates.path.stat().st_size - place.get("bytes", 0))}

@@ -45,7 +45,7 @@ class Lines:
             yield from self._read(self.path, follow=self.follow)
             return
         while not self.stopped():
-            with _reported_reading(self.path):
+            with reported_reading(self.path):
                 listed = sorted(
                     each for each in self.path.iterdir() if each.is_file() and not each.name.startswith(".")
                 )
@@ -76,7 +76,7 @@ class Lines:
         return {"file": self.file, "line": self.number, "bytes": self.offset, "digest": self.tail.digest()}
 
     def _read(self, path: Path, *, follow: bool) -> Iterator[bytes | None]:
-        with _reported_reading(path):
+        with reported_reading(path):
             stream = path.open("rb")
         with stream:
             size = stream.seek(0, 2)
@@ -105,7 +105,7 @@ class Lines:
 
 
 @contextmanager
-def _reported_reading(path: Path | str) -> Iterator[None]:
+def reported_reading(path: Path | str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
@@ -160,7 +160,7 @@ def is_pipe(path: Path) -> bool:
 
 def open_pipe(path: Path, *, stopped: Callable[[], bool]) -> StreamLines:
     """Waits for somebody to write. Raises FactError."""
-    with _reported_reading(path):
+    with reported_reading(path):
         if not path.is_socket():
             return StreamLines(path.open("rb"), str(path), stopped=stopped)
         with socket.socket(socket.AF_UNIX) as connection:
@@ -171,5 +171,5 @@ def open_pipe(path: Path, *, stopped: Callable[[], bool]) -> StreamLines:
 def open_socket(host: str, port: int, *, stopped: Callable[[], bool]) -> StreamLines:
     """The lines that a server sends. Raises FactError."""
     name = f"{host}:{port}"
-    with _reported_reading(name), socket.create_connection((host, port)) as connection:
+    with reported_reading(name), socket.create_connection((host, port)) as connection:
         return StreamLines(connection.makefile("rb"), name, stopped=stopped)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from typing import Any
+from urllib.parse import parse_qs
 
 from whence.io import FactError
 from whence.pipeline.extras import extra
@@ -23,6 +24,15 @@ _HINT = (
 
 class PostgresError(FactError):
     """A database that cannot be reached. What is said of its URL does not include the password."""
+
+
+def url_and_schema(text: str) -> tuple[str, str]:
+    """The URL as libpq takes it, and the schema of the tables: `public`, or what follows `schema=`."""
+    address, _, query = text.partition("?")
+    settings = [each for each in query.split("&") if each]
+    schema = parse_qs(query).get("schema", ["public"])[-1]
+    rest = "&".join(each for each in settings if not each.startswith("schema="))
+    return f"{address}?{rest}" if rest else address, schema
 
 
 def connect(url: str, *, autocommit: bool = False) -> Connection:

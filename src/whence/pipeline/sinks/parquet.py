@@ -17,7 +17,10 @@ from whence.pipeline.snapshots import write_table
 
 
 class ParquetSink(Sink):
-    """Writes `FOLDER/RELATION/EPOCH.parquet` with the columns `epoch`, `op` and those of the relation."""
+    """Writes `FOLDER/RELATION/EPOCH.parquet` with the columns `epoch`, `op` and those of the relation.
+
+    Epoch 0 is the beginning: what an earlier run wrote there goes.
+    """
 
     def __init__(self, folder: str | Path, program: Program) -> None:
         self.folder = Path(folder)
@@ -27,7 +30,12 @@ class ParquetSink(Sink):
     def write(self, epoch: int, changes: Changes) -> None:
         for name in self._outputs:
             gone, come = changes.deleted.get(name, []), changes.inserted.get(name, [])
-            path = self.folder / quote(name, safe="") / f"{epoch:012d}.parquet"
+            folder = self.folder / quote(name, safe="")
+            path = folder / f"{epoch:012d}.parquet"
+            if epoch == 0:
+                with reported_writing(folder):
+                    for old in folder.glob("[0-9]" * 12 + ".parquet"):
+                        old.unlink()
             if gone or come:
                 with reported_writing(path):
                     path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,7 @@
-"""Sources by the names that users give them: a file, a folder, a pipe, `-`, or a URL; or several of them."""
+"""Sources by the names that users give them: a file, a folder, a pipe, `-`, or a URL; or several of them.
+
+Behind the name of a table of updates may stand what its rows are: `links.csv#relation=link`.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +13,12 @@ from io import BufferedIOBase
 from pathlib import Path
 from threading import Lock
 from typing import cast
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import urlsplit
 
 from whence.io.changes import Position
 from whence.io.updates import DeadLetter, Schema
 from whence.lang.program import Program
+from whence.pipeline.feeds import FeedLines, is_feed
 from whence.pipeline.lines import Lines, StreamLines, is_pipe, open_pipe, open_socket
 from whence.pipeline.records import Bury
 from whence.pipeline.sources import Source
@@ -26,6 +30,7 @@ STDIN = "-"
 _TABLES = ("postgresql", "postgres")
 _PAGES = (f"{PREFIX}http", f"{PREFIX}https", f"{PREFIX}file")
 _URLS = ("socket", "kafka", "mqtt", *_TABLES, *_PAGES)
+_RELATION = "#relation="
 
 
 @dataclass(frozen=True)
@@ -40,6 +45,8 @@ class NamedSource:
                 raise ValueError(f"there is no file {self.path}")
             if self.path.suffix == ".gz":
                 raise ValueError(f"{self.path} is compressed: write gunzip -c {self.path} | whence run … --updates -")
+            if _RELATION in self.text and not self.is_feed:
+                raise ValueError(f"{self.path} is not a table: its records name their relations")
         elif self.scheme == "socket":
             self._address()
         elif self.scheme == "kafka":
@@ -62,7 +69,12 @@ class NamedSource:
     @property
     def path(self) -> Path | None:
         """Of what is in the file system."""
-        return None if self.scheme or self.text == STDIN else Path(self.text)
+        return None if self.scheme or self.text == STDIN else Path(self.text.partition(_RELATION)[0])
+
+    @property
+    def is_feed(self) -> bool:
+        """Whether it is a table of updates, or a folder of such tables."""
+        return self.path is not None and is_feed(self.path)
 
     @property
     def name(self) -> str:
@@ -82,7 +94,7 @@ class NamedSource:
     def is_folder(self) -> bool:
         return self.path is not None and self.path.is_dir()
 
-    def lines(self, begin: Position, *, follow: bool, stopped: Callable[[], bool]) -> Lines:
+    def lines(self, begin: Position, schema: Schema, *, follow: bool, stopped: Callable[[], bool]) -> Lines:
         """Raises FactError."""
         if self.text == STDIN:
             return StreamLines(cast(BufferedIOBase, sys.stdin.buffer), stopped=stopped)
@@ -90,6 +102,9 @@ class NamedSource:
             return open_socket(*self._address(), stopped=stopped)
         if self.comes_once:
             return open_pipe(self.path, stopped=stopped)
+        if self.is_feed:
+            relation = self.text.partition(_RELATION)[2] or None
+            return FeedLines(self.path, begin, schema, relation, follow=follow, stopped=stopped)
         return Lines(self.path, begin, follow=follow, stopped=stopped)
 
     def opened(
@@ -98,7 +113,7 @@ class NamedSource:
         """Raises FactError and MissingExtra."""
         schema = Schema.of(program)
         if self.is_lines:
-            return LineSource(partial(self.lines, follow=follow, stopped=stopped), schema, size, bury)
+            return LineSource(partial(self.lines, schema=schema, follow=follow, stopped=stopped), schema, size, bury)
         if self.scheme == "kafka":
             from whence.pipeline.sources.topics import TopicSource  # noqa: PLC0415 - an extra
 
@@ -110,9 +125,10 @@ class NamedSource:
             return MqttSource(self._address(), topics, schema, bury, size=size, follow=follow, stopped=stopped)
         if self.scheme in _PAGES:
             return PolledSource(Poll.named(self.text), program, bury, follow=follow, stopped=stopped)
+        from whence.pipeline.postgres import url_and_schema  # noqa: PLC0415 - an extra
         from whence.pipeline.sources.tables import TableSource  # noqa: PLC0415 - an extra
 
-        url, named = self._database()
+        url, named = url_and_schema(self.text)
         return TableSource(url, program, bury, schema=named, size=size, follow=follow, stopped=stopped)
 
     def place_of(self, place: Position) -> str:
@@ -120,7 +136,9 @@ class NamedSource:
         found = place.get("file")
         if found is None:
             return self.name
-        return str(Path(self.text) / Path(found).name) if self.is_folder else found if self.scheme else self.text
+        if self.path is None:
+            return str(found)
+        return str(self.path / Path(found).name if self.is_folder else self.path)
 
     def _address(self) -> tuple[str, int]:
         parts = urlsplit(self.text)
@@ -136,14 +154,6 @@ class NamedSource:
     def _topics(self) -> tuple[str, list[str]]:
         servers, _, topics = self.text.partition("://")[2].partition("/")  # a topic may have a # in it
         return servers, topics.strip("/").split(",")
-
-    def _database(self) -> tuple[str, str]:
-        """The URL as libpq takes it, and the schema of the tables: `public`, or what follows `schema=`."""
-        address, _, query = self.text.partition("?")
-        settings = [each for each in query.split("&") if each]
-        schema = parse_qs(query).get("schema", ["public"])[-1]
-        rest = "&".join(each for each in settings if not each.startswith("schema="))
-        return f"{address}?{rest}" if rest else address, schema
 
 
 @dataclass(frozen=True)
