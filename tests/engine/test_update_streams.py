@@ -56,7 +56,8 @@ def test_3_delete_and_rederive_takes_all_away_and_puts_all_back(monkeypatch: pyt
     session.apply([Update("+", "link", link) for link in words("AB BC CA CB")])
     present.clear()
     monkeypatch.setattr(dred._DredEpoch, "_note_lost", noting)
-    monkeypatch.setattr(LocalBackend, "spread_loss", lambda *_, **__: None)  # batch by batch, to see each
+    for name in ("spread_loss", "spread_gain"):
+        monkeypatch.setattr(LocalBackend, name, lambda *_, **__: None)  # batch by batch, to see each
     changes = session.apply([Update("-", "link", ("C", "B"))])
     # Steps 0 to 4: (C,B) by itself, then what began at C, at B, and at A.
     assert deleted == [words("CB"), words("CA CC"), words("BA BB BC"), words("AA AB AC")]

@@ -11,9 +11,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from whence.engine.epoch import StratumEpoch
 from whence.engine.protocol import EXTERNAL, GONE, HIDDEN, QUEUED, SUSPENDED, Ids, Keys, Ranks
 from whence.engine.stratum import Delta, Ranking
-from whence.engine.support import StratumEpoch, SupportStratum
+from whence.engine.support import SupportStratum
 from whence.plan.delta_plans import rederivation
 from whence.plan.steps import Check, DeltaPlan, Join
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any, Generic, cast
 
-from whence.engine.protocol import Backend, Forbid, Ids, Keys, Ranks, Spread, TableOperations
+from whence.engine.protocol import Backend, Forbid, Gain, Ids, Keys, Ranks, Spread, TableOperations
 from whence.engine.stats import Stats
 from whence.engine.stratum import Delta
 from whence.lang.types import NUMBER
@@ -190,6 +190,9 @@ class ProfiledBackend(Generic[Ids, Keys, Ranks]):
         return self._backend.take_over(relation, other._backend)  # noqa: SLF001 - another of this class
 
     def spread_loss(self, *_: object, **__: object) -> Spread[Ids] | None:
+        return None
+
+    def spread_gain(self, *_: object, **__: object) -> Gain[Ids] | None:
         return None
 
     def run(self, plan: DeltaPlan, ids: Ids | None, forbid: Forbid) -> Iterator[tuple[Keys, Ranks]]:

@@ -104,6 +104,25 @@ class Spread(NamedTuple, Generic[Ids]):
     left: dict[str, Ids]
 
 
+class Gain(NamedTuple, Generic[Ids]):
+    """Rows that became present in a number of rounds, and those that are to become so next; both by relation.
+
+    `last` is the plan that derived a row last that was not there.
+    """
+
+    done: dict[str, Ids]
+    left: dict[str, Ids]
+    rounds: int
+    last: DeltaPlan | None
+
+
+class Enough(NamedTuple):
+    """After how many rounds, and after how many new rows, others have a say."""
+
+    rounds: int
+    rows: int
+
+
 class Watch(Protocol):
     """Who is told now and then that work goes on, and may stop it by raising."""
 
@@ -130,6 +149,19 @@ class Backend(Protocol[Ids, Keys, Ranks]):
 
         If it is not counted, rows lose all their derivations at once. Rows that would be a large batch are left. None if the
         plans are of a kind that the backend takes only one by one.
+        """
+        ...
+
+    def spread_gain(
+        self,
+        plans: Sequence[tuple[DeltaPlan, Forbid]],
+        queued: Mapping[str, Sequence[Ids]],
+        rank: int,
+        enough: Enough,
+    ) -> Gain[Ids] | None:
+        """Makes queued rows present, with the rank after `rank`, by `add_supports` queues what follows from them, and goes on
+        with that in the next round. None, and nothing has happened, if the round is large or the plans are of a kind that the
+        backend takes only one by one.
         """
         ...
 

@@ -16,10 +16,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Generic, NamedTuple
 
+from whence.engine.epoch import StratumEpoch
 from whence.engine.maintain import Maintainer
 from whence.engine.protocol import Ids, Keys, Ranks
 from whence.engine.stratum import Delta, MaintainedStratum
-from whence.engine.support import StratumEpoch, SupportStratum
+from whence.engine.support import SupportStratum
 
 
 class Effect(NamedTuple, Generic[Ids]):

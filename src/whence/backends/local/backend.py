@@ -7,22 +7,37 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import islice
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
-from whence.backends.local import adapting, cascade, machine, parallel
+from whence.backends.local import adapting, parallel
 from whence.backends.local.arrays import Ids, Lines, distinct, without
 from whence.backends.local.batch import UNRANKED, Batch, TracedBatch
 from whence.backends.local.cells import ITEM, NO_ITEM, RECORD
 from whence.backends.local.functors import apply_function, apply_functor, compare
 from whence.backends.local.groups import LocalGroups
-from whence.backends.local.instructions import BUFFER, Assembled
+from whence.backends.local.instructions import Assembled
 from whence.backends.local.shared import Shared
+from whence.backends.local.spreading import Spreading, Watching, describe
 from whence.backends.local.table import Table
 from whence.backends.local.words import Words
 from whence.engine.guard import Guard
-from whence.engine.protocol import ADDED, BATCH, EXTERNAL, GONE, HIDDEN, QUEUED, SUSPENDED, Forbid, Spread, Trace, Watch
+from whence.engine.protocol import (
+    ADDED,
+    BATCH,
+    EXTERNAL,
+    GONE,
+    HIDDEN,
+    QUEUED,
+    SUSPENDED,
+    Enough,
+    Forbid,
+    Gain,
+    Spread,
+    Trace,
+    Watch,
+)
 from whence.lang.calls import FunctionError, checked_call
 from whence.lang.functors import solutions_of_range
 from whence.lang.program import Program
@@ -56,14 +71,6 @@ _NUMBERS = (NUMBER, UNSIGNED, FLOAT)
 PAIRS = 1 << 20
 
 
-class _Cascade(NamedTuple):
-    """Plans as `cascade` is told them."""
-
-    assembled: list[Assembled]
-    plans: Lines
-    tables: Words
-
-
 class LocalBackend:
     """Tables in memory for the relations of one program. `shared` is what it has in common with others."""
 
@@ -77,7 +84,7 @@ class LocalBackend:
         self.pinned: Sequence[Mapping[str, Lines]] = ()
         self.watch: Watch = Guard(program, Limits())
         self.assembled: dict[tuple[DeltaPlan, int], Assembled | None] = {}
-        self.cascades: dict[tuple[DeltaPlan, ...], _Cascade | None] = {}
+        self.spreadings: dict[tuple[DeltaPlan, ...], Spreading | None] = {}
         self.enumerated = 0
         self.warned: set[tuple[str, str]] = set()
         self.extend(program)
@@ -161,7 +168,7 @@ class LocalBackend:
     def _forget_assembled(self) -> None:
         """Instructions hold addresses of tables."""
         self.assembled.clear()
-        self.cascades.clear()
+        self.spreadings.clear()
 
     # -- words
 
@@ -261,59 +268,40 @@ class LocalBackend:
     def spread_loss(
         self, plans: Sequence[tuple[DeltaPlan, Forbid]], lost: Mapping[str, Sequence[Ids]], *, is_counted: bool
     ) -> Spread[Ids] | None:
-        key = tuple(plan for plan, _ in plans)
-        if key not in self.cascades:
-            self.cascades[key] = self._cascade([plan for plan, _ in plans], list(lost))
-        found = self.cascades[key]
-        if found is None:
+        spreading = self._spreading(plans, tuple(lost))
+        if spreading is None:
             return None
-        for assembled, (_, forbid) in zip(found.assembled, plans, strict=True):
-            assembled.start(forbid)
-        batches = [self.concatenate(listed) for listed in lost.values()]
-        counts = [len(batch) for batch in batches]
-        rows: Ids = np.empty((len(batches), 2 * sum(counts) + 1024), dtype=np.int32)
-        for row, batch in zip(rows, batches, strict=True):
-            row[: len(batch)] = batch
-        begins, ends = np.zeros(len(counts), dtype=np.int64), np.array(counts, dtype=np.int64)
-        told = np.zeros(cascade.NUMBER + 1, dtype=np.int64)
-        while True:
-            rows = cascade.spread_loss(
-                found.plans,
-                found.tables,
-                rows,
-                begins,
-                ends,
-                BUFFER,
-                parallel.LARGE,
-                int(is_counted),  # a bool would have the loop compiled once more
-                told,
-            )
-            if told[cascade.STATUS] == machine.DONE:
-                break
-            number = int(told[cascade.NUMBER])
-            self.watch.at = plans[number][0].rule
-            with self._sized(plans[number][0]):
-                found.assembled[number].make_room()
-            self.watch.look()
-        self.enumerated += int(told[cascade.MET])
-        parts = list(zip(lost, rows, begins.tolist(), ends.tolist(), strict=True))
-        return Spread(
-            {name: row[:begin] for name, row, begin, _ in parts if begin},
-            {name: row[begin:end] for name, row, begin, end in parts if begin < end},
-        )
+        spreading.start([forbid for _, forbid in plans])
+        batches = [self.concatenate(each) for each in lost.values()]
+        spread, met = spreading.spread_loss(batches, Watching(self.watch, self._sized), is_counted=is_counted)
+        self.enumerated += met
+        return spread
 
-    def _cascade(self, plans: Sequence[DeltaPlan], relations: Sequence[str]) -> _Cascade | None:
-        found: list[Assembled] = []
-        described: list[list[int]] = []
-        for plan in plans:
-            assembled = self._assembled(plan, 0)
-            if assembled is None or plan.scan is None:
-                return None
-            found.append(assembled)
-            ends = (relations.index(plan.scan.relation), relations.index(plan.rule.head.relation))
-            described.append([*ends, *assembled.described])
-        tables = [self.tables[name].by_value() for name in relations]
-        return _Cascade(found, np.array(described, dtype=np.int64), np.array(tables, dtype=np.int64))
+    def spread_gain(
+        self,
+        plans: Sequence[tuple[DeltaPlan, Forbid]],
+        queued: Mapping[str, Sequence[Ids]],
+        rank: int,
+        enough: Enough,
+    ) -> Gain[Ids] | None:
+        spreading = self._spreading(plans, tuple(queued))
+        if spreading is None:
+            return None
+        batches = [self.concatenate(each) for each in queued.values()]
+        if spreading.is_left(batches, self.enumerated):
+            return None
+        spreading.start([forbid for _, forbid in plans])
+        gain, met = spreading.spread_gain(batches, rank, enough, Watching(self.watch, self._sized))
+        self.enumerated += met
+        return gain
+
+    def _spreading(self, plans: Sequence[tuple[DeltaPlan, Forbid]], relations: tuple[str, ...]) -> Spreading | None:
+        key = tuple(plan for plan, _ in plans)
+        if key not in self.spreadings:
+            found = describe(key, relations, self.tables, lambda plan: self._assembled(plan, 0))
+            tables = [self.tables[name] for name in relations]
+            self.spreadings[key] = None if found is None else Spreading(relations, tables, key, found)
+        return self.spreadings[key]
 
     def _run_from_nothing(self, plan: DeltaPlan, forbid: Forbid) -> Iterator[tuple[Lines, Ids]]:
         for heads, batch in self._complete(plan, Batch(plan.slots, 1), forbid):

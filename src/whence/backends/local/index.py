@@ -21,20 +21,18 @@ class Index:
         self.handle[links.PROJECTION :] = columns
         self.arena = Growing(0, 1)
         self.place = Growing(0, 1)
-        self.linked = 0  # rows
         self._moved()
 
     def _moved(self) -> None:
         self.handle[links.ARENA], self.handle[links.ARENA_SIZE] = address_of(self.arena.array), len(self.arena.array)
-        self.handle[links.PLACE] = address_of(self.place.array)
+        self.handle[links.PLACE], self.handle[links.PLACE_SIZE] = address_of(self.place.array), len(self.place.array)
 
     def link(self, ids: Ids, lines: int) -> None:
-        """Puts rows in, which are below `lines`."""
+        """Puts rows in, which are below `lines`, but not those that are in already."""
         if len(self.place.array) < lines:
             self.place.grow(lines + lines // 4)
             self._moved()
-        self.linked += len(ids)
-        done = 0
+        done, self.handle[links.READY] = int(self.handle[links.READY]), 0
         while (done := links.link_rows(self.address, ids, done)) < len(ids):
             self._make_room_for_keys()
             wanted = int(self.handle[links.ARENA_WANTED])
@@ -47,20 +45,18 @@ class Index:
         self.keys.clear()
         self.place, self.arena = Growing(lines + lines // 4, 1), Growing(len(ids), 1)
         self._moved()
-        self.linked = len(ids)
-        done = 0
+        done = self.handle[links.READY] = 0
         while (done := links.count_keys(self.address, ids, done)) < len(ids):
             self._make_room_for_keys()
         links.fill_blocks(self.address, ids)
 
     def unlink(self, ids: Ids) -> None:
         links.unlink_rows(self.address, ids)
-        self.linked -= len(ids)
 
-    @property
-    def has_gaps(self) -> bool:
-        """Whether blocks that moved have left most of the arena unused."""
-        return bool(self.handle[links.ARENA_USED] > 3 * self.linked + 1024)
+    def had_better_be_rebuilt(self, more: int) -> bool:
+        """Rather than have so many rows put in: they are most of it, or most of the arena is what blocks that moved left."""
+        handle = self.handle
+        return bool(more > handle[links.ROWS] or handle[links.ARENA_USED] > 3 * handle[links.ROWS] + 1024)
 
     def probe(self, wanted: Lines, forbid: int) -> tuple[Ids, Ids]:
         """The pairs (line of `wanted`, row) with equal keys, without rows that have a forbidden flag."""

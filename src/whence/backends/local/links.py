@@ -3,7 +3,7 @@
 An index maps a key (some columns of the table) to the rows that have it. Its hashed lines are the keys; behind the columns stands
 where in `ARENA` the key's block of row numbers begins, how many there are, and for how many there is room. A full block moves
 to the arena's end with half as much room again. `PLACE` is where in its block each row stands, so that a row is taken out
-by moving the last one into its place.
+by moving the last one into its place. `ROWS` are in it; of those that the table has waiting for it, `READY` are.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from whence.backends.local.hashing import (
     same_words,
     word_at,
 )
-from whence.backends.local.kernels import FLAGS
+from whence.backends.local.kernels import FLAGS, FREE_COUNT, FREE_LINES, FREE_TOP, LINKED
 from whence.backends.local.memory import compiled, halves_at, kernel, words_at
 
-ARENA, ARENA_SIZE, ARENA_USED, ARENA_WANTED, PLACE, TABLE, PROJECTION = range(OWN, OWN + 7)
+ARENA, ARENA_SIZE, ARENA_USED, ARENA_WANTED, PLACE, PLACE_SIZE, ROWS, READY, TABLE, PROJECTION = range(OWN, OWN + 10)
 OWN_HALVES = 3
 BEGIN, LENGTH, ROOM = 3, 2, 1  # halves before the line's end
 
@@ -73,36 +73,86 @@ def claim_key(index: Any, key: Any) -> int:
     return line  # type: ignore[no-any-return]
 
 
+@compiled
+def link_row(index: Any, row: int, key: Any) -> bool:
+    """Puts a row into the index, if there is room in the arena and for a key, which is used as scratch."""
+    if index[USED] >= index[CAPACITY] or index[FILLED] >= index[LIMIT] or row >= index[PLACE_SIZE]:
+        return False
+    project(index, row, key)
+    base = (claim_key(index, key) + 1) * index[WIDTH]
+    lines, arena, place = halves_at(index[LINES]), halves_at(index[ARENA]), halves_at(index[PLACE])
+    begin, length, room = np.int64(lines[base - BEGIN]), np.int64(lines[base - LENGTH]), lines[base - ROOM]
+    if length == room:
+        larger = length + (length >> 1) + 1
+        end = index[ARENA_USED]
+        if end + larger > index[ARENA_SIZE]:
+            index[ARENA_WANTED] = end + larger
+            return False
+        for offset in range(length):
+            arena[end + offset] = arena[begin + offset]
+        begin = end
+        lines[base - BEGIN], lines[base - ROOM] = begin, larger
+        index[ARENA_USED] = end + larger
+    arena[begin + length] = row
+    place[row] = length
+    lines[base - LENGTH] = length + 1
+    index[ROWS] += 1
+    return True
+
+
+@compiled
+def has_gaps(index: Any) -> bool:
+    """Whether blocks that moved have left most of the arena unused."""
+    return index[ARENA_USED] > 3 * index[ROWS] + 1024  # type: ignore[no-any-return]
+
+
 @kernel("int ids int")
 def link_rows(address: int, ids: Any, start: int) -> int:
-    """Puts rows into the index. Returns the number done: fewer than all if there is no room in the arena or for keys."""
+    """Puts rows into the index. Returns the number done: fewer than all if there is no room."""
     index = words_at(address)
-    width = index[WIDTH]
-    lines, arena, place = halves_at(index[LINES]), halves_at(index[ARENA]), halves_at(index[PLACE])
     scratch = np.empty(2 * index[COLUMNS] + 1, dtype=np.int32)
     key = halves_at(scratch.ctypes.data)
     for at in range(start, len(ids)):
-        if index[USED] >= index[CAPACITY] or index[FILLED] >= index[LIMIT]:
+        if not link_row(index, np.int64(ids[at]), key):
             return at
-        row = np.int64(ids[at])
-        project(index, row, key)
-        base = (claim_key(index, key) + 1) * width
-        begin, length, room = np.int64(lines[base - BEGIN]), np.int64(lines[base - LENGTH]), lines[base - ROOM]
-        if length == room:
-            larger = length + (length >> 1) + 1
-            end = index[ARENA_USED]
-            if end + larger > index[ARENA_SIZE]:
-                index[ARENA_WANTED] = end + larger
-                return at
-            for offset in range(length):
-                arena[end + offset] = arena[begin + offset]
-            begin = end
-            lines[base - BEGIN], lines[base - ROOM] = begin, larger
-            index[ARENA_USED] = end + larger
-        arena[begin + length] = row
-        place[row] = length
-        lines[base - LENGTH] = length + 1
     return len(ids)
+
+
+@compiled
+def waiting_row(table: Any, at: int) -> int:
+    """One of the rows that are in no index yet."""
+    taken = table[FREE_TOP] - table[FREE_COUNT]
+    if at < taken:
+        return np.int64(halves_at(table[FREE_LINES])[table[FREE_COUNT] + at])  # type: ignore[return-value]
+    return table[LINKED] + at - taken  # type: ignore[no-any-return]
+
+
+@compiled
+def link_waiting(address: int, indexes: Any, number: int) -> bool:
+    """Puts the rows that wait for it into the indexes of a table, which are those with its number in front.
+
+    False if there is no room, or an index had better be made anew; it is noted how far it came.
+    """
+    table = words_at(address)
+    total = table[FREE_TOP] - table[FREE_COUNT] + table[USED] - table[LINKED]
+    if total == 0:
+        return True
+    for each in range(indexes.shape[0]):
+        index = words_at(indexes[each, 1])
+        if indexes[each, 0] == number and index[READY] < total:
+            if has_gaps(index):
+                return False
+            scratch = np.empty(2 * index[COLUMNS] + 1, dtype=np.int32)
+            key = halves_at(scratch.ctypes.data)
+            while index[READY] < total:
+                if not link_row(index, waiting_row(table, index[READY]), key):
+                    return False
+                index[READY] += 1
+    for each in range(indexes.shape[0]):
+        if indexes[each, 0] == number:
+            words_at(indexes[each, 1])[READY] = 0
+    table[LINKED], table[FREE_TOP] = table[USED], table[FREE_COUNT]
+    return True
 
 
 @kernel("int ids int")
@@ -135,7 +185,7 @@ def fill_blocks(address: int, ids: Any) -> None:
         lines[base - BEGIN], lines[base - ROOM] = end, lines[base - LENGTH]
         end += lines[base - LENGTH]
         lines[base - LENGTH] = 0
-    index[ARENA_USED] = end
+    index[ARENA_USED], index[ROWS] = end, len(ids)
     for at in range(len(ids)):
         row = np.int64(ids[at])
         base = (np.int64(place[row]) + 1) * width
@@ -162,6 +212,7 @@ def unlink_rows(address: int, ids: Any) -> None:
         last = arena[begin + lines[base - LENGTH]]
         arena[begin + place[row]] = last
         place[last] = place[row]
+    index[ROWS] -= len(ids)
 
 
 @kernel("int lines ids ids")

@@ -120,10 +120,7 @@ class Table:
         queue: Ids = np.empty(len(keys), dtype=np.int32)
         self.fields[LISTED] = done = 0
         while (done := kernels.claim_rows(self.address, keys, ranks, done, queue)) < len(keys):
-            if self.fields[TOO_WIDE]:
-                self.rows.widen()
-            else:
-                self._make_room(hashing.BLOCK)
+            self.make_room()
         return queue[: self.fields[LISTED]].copy()
 
     def _add_by_halves(self, keys: Lines, ranks: Ids) -> Ids:
@@ -149,6 +146,13 @@ class Table:
             rest = np.concatenate([left[0, :later], left[1, :later_too]])
             queued.append(self._add(keys[rest], ranks[rest]))
         return np.concatenate(queued)
+
+    def make_room(self) -> None:
+        """For what `claim_rows` stopped for."""
+        if self.fields[TOO_WIDE]:
+            self.rows.widen()
+        else:
+            self._make_room(hashing.BLOCK)
 
     def _make_room(self, more: int) -> None:
         self.rows.make_room(len(self), *self._unwanted(), more)
@@ -206,7 +210,7 @@ class Table:
             return
         new = np.concatenate([self.free.array[count:top, 0], np.arange(linked, used, dtype=np.int32)])
         for index in self.indexes.values():
-            if len(new) > index.linked or index.has_gaps:
+            if index.had_better_be_rebuilt(len(new)):
                 index.rebuild(self.ids(), used)
             else:
                 index.link(new, used)

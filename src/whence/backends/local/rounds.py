@@ -1,0 +1,142 @@
+"""The compiled loop that makes rows present, and what follows from them in turn: many small rounds in one call.
+
+It does what `StratumEpoch` does round by round, in the same order: all rows of the round become present with its rank; then, one
+relation after the other, the plans that begin with it add derivations, and its rows stop being the batch. It comes back when
+nothing is left, when a round is large enough for two threads, when it has done enough for others to have a say, and in the
+middle of a round where something has to grow; called again, it goes on there.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import carray  # type: ignore[attr-defined]
+
+from whence.backends.local.cascade import (
+    ARITY,
+    BLOCKS,
+    CODE,
+    CODE_SIZE,
+    DEPTHS,
+    DRIVER,
+    HEAD,
+    HEADS,
+    KEYS,
+    KEYS_SIZE,
+    PAIRS,
+    RANKS,
+    REGISTERS,
+    STATE,
+    STATE_SIZE,
+)
+from whence.backends.local.kernels import LISTED, activate, change_flags, claim_rows
+from whence.backends.local.links import link_waiting
+from whence.backends.local.machine import BLOCK, DEPTH, DONE, IS_FULL, IS_TOO_LARGE, NEXT, RESUME, enumerate_heads
+from whence.backends.local.machine import STATUS as MACHINE_STATUS
+from whence.backends.local.memory import halves_at, kernel, words_at
+from whence.engine.protocol import BATCH
+
+# What is told of a call and to the next: why it came back, where it was (which relation and plan of the round, which of the heads
+# that were found), the derivations met and those met before the last round, the rounds and the highest rank so far, which plan
+# derived something new last, which table has rows waiting; then how many rounds, new rows and derivations are enough, and how
+# many rows or derivations make a round large.
+STATUS, POINT, RELATION, NUMBER, FOUND, CLAIMED, MET, MET_BEFORE, ROUNDS, RANK, LAST, TABLE = range(12)
+MOST_ROUNDS, MOST_ROWS, MOST_MET, LARGEST, HEAVIEST = range(12, 17)
+TOLD = 17
+# Besides what the machine stops for: a table has no room for rows, or a table's indexes have none for those that wait.
+NO_LINES, NO_LINKS = IS_TOO_LARGE + 1, IS_TOO_LARGE + 2
+BETWEEN_ROUNDS, AT_PLAN, IN_PLAN, CLAIMING = range(4)
+
+
+@kernel("lines words lines rows words words words int words")
+def spread_gain(
+    plans: Any,
+    tables: Any,
+    indexes: Any,
+    queue: Any,
+    begins: Any,
+    middles: Any,
+    ends: Any,
+    buffer: int,
+    told: Any,
+) -> Any:
+    """`queue` has a line for each table. In it, rows up to `begins` are done with, those up to `middles` are the round's, and
+    those up to `ends` are the next one's. `indexes` are those of the tables, each behind its table's number. Returns the queue.
+    """
+    relations, room = len(tables), queue.shape[1]
+    none, batched = np.int64(0), np.int64(BATCH)  # typed, or Numba compiles what they are passed to once more
+    told[STATUS] = DONE
+    while True:
+        if told[POINT] == BETWEEN_ROUNDS:
+            largest, made = np.int64(0), np.int64(0)
+            for each in range(relations):
+                largest = max(largest, ends[each] - middles[each])
+                made += ends[each]
+            if largest == 0 or largest > told[LARGEST] or told[MET] - told[MET_BEFORE] > told[HEAVIEST]:
+                return queue
+            if told[ROUNDS] >= told[MOST_ROUNDS] or made >= told[MOST_ROWS] or told[MET] >= told[MOST_MET]:
+                return queue
+            told[MET_BEFORE] = told[MET]
+            told[ROUNDS] += 1
+            told[RANK] += 1
+            for each in range(relations):
+                begins[each], middles[each] = middles[each], ends[each]
+                activate(tables[each], queue[each, begins[each] : middles[each]], told[RANK])
+            told[RELATION], told[NUMBER], told[POINT] = 0, 0, AT_PLAN
+        relation = told[RELATION]
+        while told[NUMBER] < plans.shape[0] and begins[relation] < middles[relation]:
+            plan = plans[told[NUMBER]]
+            if plan[DRIVER] != relation:
+                told[NUMBER] += 1
+                continue
+            head = plan[HEAD]
+            state = carray(words_at(plan[STATE]), (plan[STATE_SIZE],))
+            heads = carray(words_at(plan[HEADS]), (buffer, plan[ARITY]))
+            ranks = carray(halves_at(plan[RANKS]), (buffer,))
+            if told[POINT] == AT_PLAN:
+                for each in range(relations):
+                    if not link_waiting(tables[each], indexes, each):
+                        told[STATUS], told[TABLE] = NO_LINKS, each
+                        return queue
+                state[NEXT] = state[DEPTH] = state[RESUME] = 0
+                told[POINT] = IN_PLAN
+            if told[POINT] == IN_PLAN:
+                code = carray(words_at(plan[CODE]), (plan[CODE_SIZE],))
+                blocks = carray(words_at(plan[BLOCKS]), (plan[DEPTHS], plan[REGISTERS], BLOCK))
+                keys = carray(words_at(plan[KEYS]), (plan[KEYS_SIZE],))
+                pairs = carray(words_at(plan[PAIRS]), (2, BLOCK))
+                batch = queue[relation, begins[relation] : middles[relation]]
+                told[FOUND] = enumerate_heads(code, batch, blocks, keys, pairs, state, heads, ranks)
+                told[MET] += told[FOUND]
+                told[CLAIMED], told[POINT] = 0, CLAIMING
+            count = told[FOUND]
+            if ends[head] + count > room:
+                room = 2 * (ends[head] + count)
+                larger = np.empty((relations, room), dtype=np.int32)
+                for each in range(relations):
+                    larger[each, : ends[each]] = queue[each, : ends[each]]
+                queue = larger
+            table = words_at(tables[head])
+            table[LISTED] = 0
+            told[CLAIMED] = claim_rows(
+                tables[head], heads[:count], ranks[:count], told[CLAIMED], queue[head, ends[head] :]
+            )
+            ends[head] += table[LISTED]
+            if table[LISTED]:
+                told[LAST] = told[NUMBER]
+            if told[CLAIMED] < count:
+                told[STATUS] = NO_LINES
+                return queue
+            told[POINT] = IN_PLAN
+            if state[MACHINE_STATUS] == DONE:
+                told[POINT] = AT_PLAN
+                told[NUMBER] += 1
+            elif state[MACHINE_STATUS] != IS_FULL:
+                told[STATUS] = state[MACHINE_STATUS]
+                return queue
+        change_flags(tables[relation], queue[relation, begins[relation] : middles[relation]], none, batched)
+        told[RELATION] += 1
+        told[NUMBER] = 0
+        if told[RELATION] == relations:
+            told[POINT] = BETWEEN_ROUNDS

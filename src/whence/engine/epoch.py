@@ -1,0 +1,407 @@
+"""One epoch of one stratum, by support counting with ranks: what `support` says, step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence, Set
+from typing import TYPE_CHECKING, Generic
+
+from whence.engine.aggregates import Aggregates
+from whence.engine.protocol import (
+    ADDED,
+    BATCH,
+    EXTERNAL,
+    GONE,
+    HIDDEN,
+    QUEUED,
+    SUSPENDED,
+    Enough,
+    Forbid,
+    Ids,
+    Keys,
+    Ranks,
+)
+from whence.engine.stratum import Delta
+from whence.plan.steps import Check, DeltaPlan, Join
+
+if TYPE_CHECKING:
+    from whence.engine.support import SupportStratum
+
+_MANY = 1 << 40
+
+
+def _now(_: Join | Check) -> int:
+    """Sees the state after the epoch."""
+    return GONE
+
+
+class StratumEpoch(Generic[Ids, Keys, Ranks]):
+    """One epoch of one stratum."""
+
+    is_counted = True  # a row is lost with its last well-founded derivation, not with the first that goes
+    is_stepped = False  # rows may be lost while others are put back, even where there are no groups
+
+    def __init__(self, stratum: SupportStratum[Ids, Keys, Ranks], inputs: Mapping[str, Delta[Ids]]) -> None:
+        self.stratum = stratum
+        self.backend = stratum.backend
+        self.plan = stratum.plan
+        self.inputs = inputs
+        self.members = frozenset(stratum.plan.relations)
+        self.lost: dict[str, list[Ids]] = {name: [] for name in stratum.plan.relations}
+        self.queue: dict[str, list[Ids]] = {name: [] for name in stratum.plan.relations}
+        self.suspended: dict[str, list[Ids]] = {name: [] for name in stratum.plan.relations}
+        self.aggregates = Aggregates(stratum.plan.aggregates, self.members, stratum.backend)
+        self.put_back_from: dict[str, list[Ids]] = {name: [] for name in stratum.plan.relations}
+        self.made: dict[str, list[Ids]] = {name: [] for name in stratum.plan.relations}
+        self.rounds = 0
+        self.unmet: Set[str] = frozenset()  # relations of which no row is derived that is there already
+        # Which inputs have been propagated in the current phase: as positive and as negated literals.
+        self.done: set[tuple[str, bool]] = set()
+        self.is_settled = False  # all of them, in both phases
+        self.fresh = {name for name, delta in inputs.items() if len(delta.added) == len(self.backend.table(name))}
+
+    # -- from outside
+
+    def take_out(self, name: str, keys: Keys) -> None:
+        table = self.backend.table(name)
+        table.change_flags(table.find(keys), off=EXTERNAL)
+        self._note_lost(name, table.drop_supports(keys, self.backend.unranked(keys)))
+
+    def put_in(self, name: str, keys: Keys) -> None:
+        table = self.backend.table(name)
+        self._note_queued(name, table.add_supports(keys, self.backend.unranked(keys)))
+        table.change_flags(table.find(keys), on=EXTERNAL)
+
+    def derive_statics(self) -> None:
+        for plan in self.plan.statics:
+            for keys, ranks in self.backend.run(plan, None, _now):
+                self._add(plan, keys, ranks)
+
+    def drop_supports(self, name: str, keys: Keys) -> None:
+        self._note_lost(name, self.backend.table(name).drop_supports(keys, self.backend.unranked(keys)))
+
+    def add_supports(self, name: str, keys: Keys) -> None:
+        self._note_queued(name, self.backend.table(name).add_supports(keys, self.backend.unranked(keys)))
+
+    # -- whole rules
+
+    def drop_all(self, plan: DeltaPlan) -> None:
+        """Takes away every derivation that a rule has from the rows that were there before the epoch."""
+        for keys, ranks in self._derive_all(plan, ADDED):
+            self._drop(plan, keys, ranks)
+
+    def add_all(self, plan: DeltaPlan) -> None:
+        """Adds every derivation that a rule has from the rows that are there now."""
+        for keys, ranks in self._derive_all(plan, GONE):
+            self._add(plan, keys, ranks)
+
+    def _derive_all(self, plan: DeltaPlan, outside: int) -> Iterator[tuple[Keys, Ranks]]:
+        def forbid(relation: str) -> int:
+            return HIDDEN if relation in self.members else outside
+
+        rows = None if plan.scan is None else self.backend.table(plan.scan.relation).ids(forbid(plan.scan.relation))
+        return self.backend.run(plan, rows, lambda step: forbid(step.relation))
+
+    # -- take away
+
+    def take_away(self) -> None:
+        self.done = set()
+        for name, delta in self.inputs.items():
+            self._propagate_input(name, delta.gone, negated=False, drop=True)
+            self._propagate_input(name, delta.added, negated=True, drop=True)
+            for groups in self.aggregates.over(name):
+                if groups.spec.recursive and len(delta.gone):
+                    self._remove(groups.spec.output, groups.unsupported(name, delta.gone, is_settled=False))
+        self._propagate_lost()
+
+    def _propagate_lost(self) -> bool:
+        """Takes away what followed from rows that lost their support; whether there were any."""
+        any_lost = False
+        while name := next((name for name, batches in self.lost.items() if batches), None):
+            any_lost = True
+            if not self._propagate_small_batches():
+                self._propagate_batch(name)
+        return any_lost
+
+    def _propagate_small_batches(self) -> bool:
+        """As many batches as the backend takes in one call; whether it took any."""
+        plans = self._recursive_plans()
+        if not plans or self.plan.aggregates:  # groups have a say after each batch
+            return False
+        seen = [(plan, self._seen_while_taking(plan)) for plan in plans]
+        spread = self.backend.spread_loss(seen, self.lost, is_counted=self.is_counted)
+        if spread is None or not spread.done:
+            return False
+        before = sum(len(batch) for batches in self.lost.values() for batch in batches)
+        self.lost = {name: [spread.left[name]] if name in spread.left else [] for name in self.lost}
+        for name, batch in spread.done.items():
+            self._note_suspended(name, batch)
+        found = sum(map(len, spread.done.values())) + sum(map(len, spread.left.values()))
+        self.stratum.stats.suspended += found - before
+        return True
+
+    def _propagate_batch(self, name: str) -> None:
+        batch = self.backend.concatenate(self.lost[name])
+        self.lost[name] = []
+        self._note_suspended(name, batch)
+        table = self.backend.table(name)
+        table.change_flags(batch, on=BATCH)
+        for plan in self._plans(name, negated=False):
+            for keys, ranks in self.backend.run(plan, batch, self._seen_while_taking(plan)):
+                self._drop(plan, keys, ranks)
+        table.change_flags(batch, on=HIDDEN, off=BATCH)
+        for groups in self.aggregates.over(name):
+            self._remove(groups.spec.output, groups.unsupported(name, batch, is_settled=self.is_settled))
+        lost = self.aggregates.of(name)
+        if lost is not None:
+            lost.lose(batch)
+
+    def _remove(self, name: str, rows: Keys) -> None:
+        """Rows of groups that have no value any more, or another."""
+        if len(rows):
+            self.drop_supports(name, rows)
+
+    def _seen_while_taking(self, plan: DeltaPlan) -> Forbid:
+        assert plan.scan is not None
+        driver = plan.scan.relation
+
+        def forbid(step: Join | Check) -> int:
+            if step.relation not in self.members:
+                return self._input_view(step, plan, taking=True)
+            if step.relation == driver and step.position < plan.position:
+                return HIDDEN | BATCH
+            return HIDDEN
+
+        return forbid
+
+    # -- put back and add
+
+    def put_back(self) -> None:
+        self.put_inputs()
+        self._queue_derivable()
+        self.run_rounds()
+
+    def put_inputs(self) -> None:
+        self.done = set()
+        for name, delta in self.inputs.items():
+            self._propagate_input(name, delta.added, negated=False, drop=False)
+            self._propagate_input(name, delta.gone, negated=True, drop=False)
+            for groups in self.aggregates.over(name):
+                groups.touch(name, delta.added)
+                groups.touch(name, delta.gone)
+        self.is_settled = True
+
+    def run_rounds(self) -> None:
+        while any(self.queue.values()) or self.aggregates.is_pending:
+            if not self._run_small_rounds():
+                self._round()
+
+    def _run_small_rounds(self) -> bool:
+        """As many rounds as the backend takes in one call; whether it took any."""
+        plans = self._recursive_plans()
+        if not plans or self.plan.aggregates:  # groups have a say after each round
+            return False
+        guard, backend, limits = self.stratum.guard, self.backend, self.stratum.guard.limits
+        enough = Enough(
+            _MANY if limits.max_rounds is None else limits.max_rounds - self.rounds,
+            _MANY if limits.max_tuples is None else limits.max_tuples - backend.tuples() + 1,
+        )
+        seen = [(plan, self._seen_while_adding(plan)) for plan in plans]
+        gain = backend.spread_gain(seen, self.queue, self.stratum.rank, enough)
+        if gain is None or not gain.rounds:
+            return False
+        self.queue = {name: [gain.left[name]] if name in gain.left else [] for name in self.queue}
+        for name, batch in gain.done.items():
+            self.made[name].append(backend.table(name).with_flags(batch, on=ADDED))
+        self.stratum.rank += gain.rounds
+        self.stratum.stats.rounds += gain.rounds
+        self.rounds += gain.rounds
+        if gain.last is not None:
+            relation = gain.last.rule.head.relation
+            self._tell_guard(gain.last, (gain.left if relation in gain.left else gain.done)[relation])
+        guard.check(self.plan.relations, self.rounds, backend.tuples)
+        return True
+
+    def _recursive_plans(self) -> Sequence[DeltaPlan]:
+        return [plan for name in self.plan.relations for plan in self._plans(name, negated=False)]
+
+    def _queue_derivable(self) -> None:
+        """Rows that were suspended and still have derivations come back."""
+        for name, batches in self.put_back_from.items():
+            if batches:
+                table = self.backend.table(name)
+                back = table.with_flags(table.derivable(self.backend.concatenate(batches)), on=SUSPENDED, off=QUEUED)
+                table.change_flags(back, on=QUEUED)
+                self._note_queued(name, back)
+                self.put_back_from[name] = []
+
+    def _round(self) -> None:
+        self.stratum.rank += 1
+        self.stratum.stats.rounds += 1
+        self.rounds += 1
+        self.stratum.guard.check(self.plan.relations, self.rounds, self.backend.tuples)
+        frontier = self._frontier()
+        for name, batch in frontier.items():
+            self._make_present(name, batch)
+        for name, batch in frontier.items():
+            for plan in self._plans(name, negated=False):
+                for keys, ranks in self.backend.run(plan, batch, self._seen_while_adding(plan)):
+                    self._add(plan, keys, ranks)
+            self.backend.table(name).change_flags(batch, off=BATCH)
+            for groups in self.aggregates.over(name):
+                groups.grow(name, batch)
+
+    def _frontier(self) -> dict[str, Ids]:
+        """The rows that become present next."""
+        if self.aggregates.is_pending:
+            with self.stratum.stats.phase("aggregate"):
+                self.aggregates.settle(not any(self.queue.values()), self._remove, self._propagate_lost, self._insert)
+            self._queue_derivable()
+        return self._next_batches()
+
+    def _next_batches(self) -> dict[str, Ids]:
+        frontier = {name: self.backend.concatenate(batches) for name, batches in self.queue.items() if batches}
+        self.queue = {name: [] for name in self.queue}
+        if not (self.plan.aggregates or self.is_stepped):
+            return frontier
+        for name, queued in frontier.items():
+            batch, later = self.aggregates.best_first(name, queued)
+            if later is not None:
+                self.queue[name].append(later)
+            # A value that went may have taken away the only derivation of a row that was waiting.
+            frontier[name] = ready = self._ready(name, batch)
+            self.backend.table(name).change_flags(batch, off=QUEUED)
+            if len(ready) < len(batch):
+                self.suspended[name].append(self.backend.without(batch, ready))
+        return frontier
+
+    def _ready(self, name: str, batch: Ids) -> Ids:
+        """Rows that may become present: those that still have a derivation."""
+        return self.backend.table(name).derivable(batch)
+
+    def _insert(self, name: str, rows: Keys) -> None:
+        """New rows of groups."""
+        self.add_supports(name, rows)
+
+    def _seen_while_adding(self, plan: DeltaPlan) -> Forbid:
+        assert plan.scan is not None
+        driver = plan.scan.relation
+
+        def forbid(step: Join | Check) -> int:
+            if step.relation not in self.members:
+                return self._input_view(step, plan, taking=False)
+            if step.relation == driver and step.position < plan.position:
+                return HIDDEN
+            return HIDDEN | BATCH
+
+        return forbid
+
+    # -- inputs
+
+    def _propagate_input(self, name: str, ids: Ids, *, negated: bool, drop: bool) -> None:
+        if len(ids):
+            for plan in self._plans(name, negated=negated):
+                seen = self._seen_by_input(plan, taking=drop)
+                if not self._sees_nothing(plan, seen):
+                    for keys, ranks in self.backend.run(plan, ids, seen):
+                        (self._drop if drop else self._add)(plan, keys, ranks)
+        self.done.add((name, negated))
+
+    def _sees_nothing(self, plan: DeltaPlan, seen: Forbid) -> bool:
+        """Whether a literal must not see the rows of this epoch, and there are no others: so it is at first."""
+        return any(
+            step.relation in self.fresh and seen(step) & ADDED
+            for step in plan.steps
+            if isinstance(step, Join) or (isinstance(step, Check) and step.present)
+        )
+
+    def _seen_by_input(self, plan: DeltaPlan, *, taking: bool) -> Forbid:
+        def forbid(step: Join | Check) -> int:
+            if step.relation in self.members:
+                return HIDDEN
+            return self._input_view(step, plan, taking=taking)
+
+        return forbid
+
+    def _input_view(self, step: Join | Check, plan: DeltaPlan, *, taking: bool) -> int:
+        """Which rows of an input a literal must not see: it stands before or after its own change, step by step.
+
+        A positive literal goes from the old rows over those that stay to the new ones; a negated one from the old rows over
+        old and new together to the new ones.
+        """
+        if step.relation not in self.inputs:
+            return 0
+        if self.is_settled:
+            return GONE
+        negated = isinstance(step, Check) and not step.present
+        assert plan.scan is not None
+        if step.relation == plan.scan.relation and negated == plan.negated:
+            after = step.position < plan.position
+        else:
+            after = (step.relation, negated) in self.done
+        between = 0 if negated else ADDED | GONE
+        if taking:
+            return between if after else ADDED
+        return GONE if after else between
+
+    # -- supports
+
+    def _plans(self, name: str, *, negated: bool) -> Sequence[DeltaPlan]:
+        return self.plan.readers.get((name, negated), ())
+
+    def _add(self, plan: DeltaPlan, keys: Keys, ranks: Ranks) -> None:
+        relation = plan.rule.head.relation
+        table = self.backend.table(relation)
+        queued = table.add_new(keys, ranks) if relation in self.unmet else table.add_supports(keys, ranks)
+        if len(queued):
+            self._tell_guard(plan, queued)
+            self._note_queued(relation, queued)
+            self.stratum.guard.derived(len(queued), self.backend.tuples)
+
+    def _tell_guard(self, plan: DeltaPlan, rows: Ids) -> None:
+        """Of rows that a plan derived last."""
+        guard, relation = self.stratum.guard, plan.rule.head.relation
+        guard.rule, guard.sample = plan.rule, lambda: self.backend.decode(relation, rows)[-1]
+
+    def _drop(self, plan: DeltaPlan, keys: Keys, ranks: Ranks) -> None:
+        relation = plan.rule.head.relation
+        self._note_lost(relation, self.backend.table(relation).drop_supports(keys, ranks))
+
+    def _make_present(self, name: str, batch: Ids) -> None:
+        table = self.backend.table(name)
+        self.made[name].append(table.with_flags(batch, on=ADDED))
+        table.activate(batch, self.stratum.rank)
+
+    def _note_suspended(self, name: str, batch: Ids) -> None:
+        """Rows that were present: what followed from them is taken away now."""
+        self.suspended[name].append(batch)
+        self.put_back_from[name].append(batch)
+
+    def _note_lost(self, name: str, ids: Ids) -> None:
+        if len(ids):
+            self.lost[name].append(ids)
+            self.stratum.stats.suspended += len(ids)
+
+    def _note_queued(self, name: str, ids: Ids) -> None:
+        if len(ids):
+            self.queue[name].append(ids)
+
+    # -- the end
+
+    def finish(self) -> dict[str, Delta[Ids]]:
+        """The net changes. Rows that went stay, flagged, until the epoch is over: the strata above ask for the old state."""
+        changes = {}
+        for name in self.plan.relations:
+            table = self.backend.table(name)
+            lost, added = self.backend.concatenate(self.suspended[name]), self.backend.concatenate(self.made[name])
+            if self.plan.aggregates or self.is_stepped:  # rows may have come and gone several times
+                lost, added = self.backend.distinct(lost), self.backend.distinct(added)
+                added = table.with_flags(added, on=ADDED, off=SUSPENDED)
+                passing = table.with_flags(lost, on=SUSPENDED | ADDED)
+                table.erase(passing)
+                lost = self.backend.without(lost, passing)
+            went = table.with_flags(lost, on=SUSPENDED)
+            self.stratum.stats.rederived += len(lost) - len(went)
+            table.change_flags(went, on=GONE, off=SUSPENDED | HIDDEN)
+            if len(went) or len(added):
+                changes[name] = Delta(added, went)
+        return changes
