@@ -98,11 +98,16 @@ def test_patterns_stand_for_the_facts_that_fit() -> None:
     assert '1 more fit dist("a", _, _)' in flat(text)
     assert ask("how", 'dist("a", "c", _)')[0] == 0
     code, text = ask("how", 'dist("a", _, _)')
-    assert code == 1
-    assert "facts fit" in text
+    assert code == 0
+    assert '1 more fit dist("a", _, _)' in flat(text)
     assert 'dist("a", "b", 1)' in text
+    code, text = ask("why", 'dist("a", _, _)', "--all")
+    assert (code, "facts fit" in text) == (1, True)
     assert ask("why", 'dist("nowhere", _, _)') == (1, 'error: no fact fits dist("nowhere", _, _)\n')
     code, text = ask("whynot", 'dist("a", _, 3)')
+    assert code == 0
+    assert 'dist("a", "c", 3) does not hold' in text or 'dist("a", "b", 3) does not hold' in text
+    code, text = ask("whatif", "-i", "off(_)")
     assert (code, "_ stands for any value, and this question is about one fact" in flat(text)) == (2, True)
     code, text = ask("why", 'dist("a", _)')
     assert (code, "it has 2 values" in flat(text)) == (2, True)
@@ -184,8 +189,8 @@ def test_whynot_points_at_texts_that_no_fact_has() -> None:
 
 
 def test_whatif_refuses_options_that_do_not_go_together() -> None:
-    code, text = ask("whatif", "--rank", "-e", 'off("c")')
-    assert (code, "it goes without -e and -i" in flat(text)) == (2, True)
+    code, text = ask("whatif", "--rank", "-i", 'off("c")')
+    assert (code, "it goes without -i" in flat(text)) == (2, True)
     code, text = ask("whatif", "-n", "3", "-e", 'off("c")')
     assert (code, "Invalid value for -n: it is for --rank" in flat(text)) == (2, True)
 

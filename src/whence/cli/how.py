@@ -1,8 +1,9 @@
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -11,18 +12,20 @@ from whence.cli.programs import ConfinedOption, FunctionsOption
 from whence.cli.progress import Progress
 from whence.cli.questions import (
     MAX_FACTS,
+    MOST,
     DepthOption,
     FactArgument,
     FactsOption,
     JsonOption,
     MaxFactsOption,
+    MostOption,
     SubjectArgument,
     annotations_argument,
     answering,
+    asked_argument,
     bounds_of,
-    one_fact_argument,
     open_subject,
-    print_json,
+    refuse_unknown_base,
     time_limit,
 )
 from whence.cli.terminal import err
@@ -58,6 +61,11 @@ def how(
             repeated. Without it a fact stands for itself.""",
         ),
     ] = None,
+    among: Annotated[
+        list[str] | None,
+        typer.Option(metavar="RELATION", help="Tell of base facts of this relation only. May be repeated."),
+    ] = None,
+    most: MostOption = MOST,
     as_json: JsonOption = False,
     depth: DepthOption = None,
     max_facts: MaxFactsOption = MAX_FACTS,
@@ -86,34 +94,55 @@ def how(
         raise typer.BadParameter("values belong to one semiring: name it with --semiring", param_hint="-a")
     with answering():
         subject = open_subject(program, functions, facts, confined=confined)
-        asked = one_fact_argument(fact, subject)
+        for name in among or ():
+            refuse_unknown_base(name, subject.program, "--among")
+        asked = asked_argument(fact, subject, most)
         parse = SEMIRINGS[semirings[0]].parse if semirings else str
         given = annotations_argument(annotations or (), subject, parse, "-a")
-        graph = graph_of(subject, *asked, bounds=bounds_of(depth, max_facts, seconds))
-        if graph.cut is not None:
-            raise CannotExplain(f"the derivations were cut off at {graph.cut.reason}; raise the bound")
-        values: dict[str, str | None] = {}
-        for name in semirings or _DEFAULTS:
-            found: dict[str, str | None] = {name: None}
-            with Progress(err, f"evaluating in {name}", quiet=False), suppress(TimeoutError), time_limit(seconds):
-                found = {name: ask(graph, asked, name, given)} if semirings else _value(graph, asked, name)
-            values |= found
+        answers: dict[Fact, dict[str, str | None]] = {}
+        for each in asked.facts:
+            graph = graph_of(subject, *each, bounds=bounds_of(depth, max_facts, seconds))
+            if graph.cut is not None:
+                raise CannotExplain(f"the derivations were cut off at {graph.cut.reason}; raise the bound")
+            values: dict[str, str | None] = {}
+            for name in semirings or _DEFAULTS:
+                found: dict[str, str | None] = {name: None}
+                annotate = _narrowed(given, among, name)
+                with Progress(err, f"evaluating in {name}", quiet=False), suppress(TimeoutError), time_limit(seconds):
+                    found = (
+                        {name: ask(graph, each, name, annotate)} if semirings else _value(graph, each, name, annotate)
+                    )
+                values |= found
+            answers[each] = values
     if as_json:
-        print_json(how_to_json(asked, values))
+        asked.print_json(how_to_json(each, values) for each, values in answers.items())
     else:
-        typer.echo(show_fact(asked))
-        width = max(map(len, values))
-        late = f"not found in {seconds:g} seconds; raise --timeout, or ask for lineage, which is always found"
-        for name, text in values.items():
-            typer.echo(f"  {name:<{width}}  {late if text is None else text}")
-    if None in values.values():
+        for each, values in answers.items():
+            _print_values(each, values, seconds)
+        asked.tell_more()
+    if any(None in values.values() for values in answers.values()):
         raise typer.Exit(RUNAWAY)
 
 
-def _value(graph: DerivationGraph, asked: Fact, name: str) -> dict[str, str | None]:
+def _narrowed(given: Callable[[Fact], Any], among: Collection[str] | None, semiring: str) -> Callable[[Fact], Any]:
+    """Facts of other relations count as certain: their annotation is one."""
+    if not among:
+        return given
+    return lambda fact: given(fact) if fact.relation in among else SEMIRINGS[semiring].one
+
+
+def _print_values(fact: Fact, values: Mapping[str, str | None], seconds: float) -> None:
+    typer.echo(show_fact(fact))
+    width = max(map(len, values))
+    late = f"not found in {seconds:g} seconds; raise --timeout, or ask for lineage, which is always found"
+    for name, text in values.items():
+        typer.echo(f"  {name:<{width}}  {late if text is None else text}")
+
+
+def _value(graph: DerivationGraph, asked: Fact, name: str, annotate: Callable[[Fact], Any]) -> dict[str, str | None]:
     """The value in a semiring; the first terms of a series where a polynomial has no end."""
     try:
-        return {name: ask(graph, asked, name)}
+        return {name: ask(graph, asked, name, annotate)}
     except NotInThisSemiring:
-        first = ask(graph, asked, "series")
+        first = ask(graph, asked, "series", annotate)
         return {"series": f"{first} + …" if first != "0" else "without end, and no term is short enough to be shown"}

@@ -8,15 +8,16 @@ import typer
 
 from whence.cli.programs import ConfinedOption, FunctionsOption
 from whence.cli.questions import (
+    MOST,
     FactArgument,
     FactsOption,
     JsonOption,
+    MostOption,
     SubjectArgument,
     annotations_argument,
     answering,
-    one_fact_argument,
+    asked_argument,
     open_subject,
-    print_json,
 )
 from whence.provenance.graph import Fact
 from whence.provenance.probability import Budget, Probability
@@ -51,6 +52,7 @@ def probability(
         float,
         typer.Option("--timeout", min=0, metavar="SECONDS", help="Time for bounds.", rich_help_panel="Bounds"),
     ] = _BUDGET.seconds,
+    most: MostOption = MOST,
     as_json: JsonOption = False,
 ) -> None:
     """Show how likely a fact is, given independent probabilities of base facts.
@@ -59,18 +61,20 @@ def probability(
     """
     with answering():
         subject = open_subject(program, functions, facts, confined=confined)
-        asked = one_fact_argument(fact, subject)
+        asked = asked_argument(fact, subject, most)
         given = annotations_argument(chances or (), subject, _parse, "-p")
 
         def chance(base: Fact) -> float:
             value = given(base)
             return 1.0 if value is None else value
 
-        answer = ask(subject, *asked, chance, budget=Budget(nodes, seconds))
+        answers = [(each, ask(subject, *each, chance, budget=Budget(nodes, seconds))) for each in asked.facts]
     if as_json:
-        print_json(probability_to_json(asked, answer))
-    else:
-        typer.echo(f"{show_fact(asked)}  {_text(answer)}")
+        asked.print_json(probability_to_json(each, answer) for each, answer in answers)
+        return
+    for each, answer in answers:
+        typer.echo(f"{show_fact(each)}  {_text(answer)}")
+    asked.tell_more()
 
 
 def _parse(text: str) -> float:

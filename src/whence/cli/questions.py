@@ -6,6 +6,7 @@ import json
 import signal
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, NoReturn, TypeVar
 
@@ -52,10 +53,13 @@ SubjectArgument = Annotated[
     ),
 ]
 FactArgument = Annotated[
-    str, typer.Argument(metavar="FACT", help="""A fact, such as 'reach("a", "f")'; _ stands for any value.""")
+    str,
+    typer.Argument(metavar="FACT", help="""A fact, such as 'reach("a", "f")'; _ and variables stand for any value."""),
 ]
 FactsOption = Annotated[Path, typer.Option("-F", "--fact-dir", metavar="DIR", help="Where the files of .input are.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+MostOption = Annotated[int, typer.Option("-n", min=1, metavar="N", help="Of the facts that fit a pattern, show N.")]
+MOST = 3
 DepthOption = Annotated[
     int | None,
     typer.Option("--depth", min=1, metavar="N", help="Look no more steps back.", rich_help_panel="Bounds"),
@@ -180,6 +184,32 @@ def facts_that_fit(asked: FactPattern | Fact, text: str, subject: LiveDerivation
     return [Fact(asked.relation, row) for row in sort_rows(rows, kinds)]
 
 
+@dataclass(frozen=True)
+class Asked:
+    """The facts that a question is about; `more` fit its pattern, if it is one."""
+
+    text: str
+    facts: list[Fact]
+    more: int
+    is_pattern: bool
+
+    def print_json(self, answers: Iterable[JsonObject]) -> None:
+        """One object about a fact, and one with all of them about a pattern."""
+        listed = list(answers)
+        print_json({"answers": listed, "more": self.more} if self.is_pattern else listed[0])
+
+    def tell_more(self) -> None:
+        if self.more:
+            show(err, f"{self.more:,} more fit {self.text}; -n shows more of them, values for _ fewer")
+
+
+def asked_argument(text: str, subject: LiveDerivations, most: int) -> Asked:
+    """What a question is about: a fact, or the first of those that fit a pattern."""
+    found = facts_argument(text, subject)
+    is_pattern = not isinstance(parse_pattern(text, subject.program), Fact)
+    return Asked(text, found[:most], max(0, len(found) - most), is_pattern)
+
+
 def one_fact_argument(text: str, subject: LiveDerivations) -> Fact:
     """A fact, or the only one that fits a pattern."""
     found = facts_argument(text, subject)
@@ -207,6 +237,12 @@ def _refuse_derived(relation: str, program: Program, name: str) -> None:
     if relation not in program.base_relations:
         base = ", ".join(program.base_relations)
         raise typer.BadParameter(f"{relation} is derived by rules; base relations are {base}", param_hint=name)
+
+
+def refuse_unknown_base(name: str, program: Program, option: str) -> None:
+    if name not in program.base_relations:
+        known = ", ".join(program.base_relations)
+        raise typer.BadParameter(f"{name} is not a base relation; there are {known}", param_hint=option)
 
 
 def bounds_of(depth: int | None, max_facts: int, seconds: float | None) -> Bounds:

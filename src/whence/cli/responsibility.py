@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -8,17 +9,19 @@ import typer
 from whence.cli.programs import ConfinedOption, FunctionsOption
 from whence.cli.progress import Progress
 from whence.cli.questions import (
+    MOST,
     FactArgument,
     FactsOption,
     JsonOption,
+    MostOption,
     SubjectArgument,
     answering,
-    one_fact_argument,
+    asked_argument,
     open_subject,
-    print_json,
+    refuse_unknown_base,
 )
 from whence.cli.terminal import err, show
-from whence.provenance.responsibility import contributions
+from whence.provenance.responsibility import Contribution, contributions
 from whence.provenance.show import show_fact
 from whence.provenance.to_json import contributions_to_json
 
@@ -46,6 +49,7 @@ def responsibility(
         float,
         typer.Option("--timeout", min=0, metavar="SECONDS", help="Time for random orders.", rich_help_panel="Bounds"),
     ] = 10.0,
+    most: MostOption = MOST,
     as_json: JsonOption = False,
 ) -> None:
     """Show how much each base fact contributes to a fact.
@@ -57,15 +61,24 @@ def responsibility(
     with answering():
         subject = open_subject(program, functions, facts, confined=confined)
         for name in among or ():
-            if name not in subject.program.base_relations:
-                known = ", ".join(subject.program.base_relations)
-                raise typer.BadParameter(f"{name} is not a base relation; there are {known}", param_hint="--among")
-        asked = one_fact_argument(fact, subject)
+            refuse_unknown_base(name, subject.program, "--among")
+        asked = asked_argument(fact, subject, most)
         with Progress(err, "working out shares", quiet=False):
-            found = contributions(subject, *asked, among=among, nodes=nodes, samples=samples, seconds=seconds)
+            answers = [
+                (each, contributions(subject, *each, among=among, nodes=nodes, samples=samples, seconds=seconds))
+                for each in asked.facts
+            ]
     if as_json:
-        print_json(contributions_to_json(asked, found))
+        asked.print_json(contributions_to_json(each, found) for each, found in answers)
         return
+    for each, found in answers:
+        if asked.is_pattern:
+            typer.echo(show_fact(each))
+        _print_shares(found)
+    asked.tell_more()
+
+
+def _print_shares(found: Sequence[Contribution]) -> None:
     typer.echo("responsibility  Shapley value")
     shares = [each for each in found if each.shapley or each.responsibility]
     rest = found[len(shares) :]

@@ -23,6 +23,7 @@ from whence.provenance.base import check_relation, parse_fact
 from whence.provenance.derive import Deriver
 from whence.provenance.matching import parse_pattern
 from whence.provenance.show import show_fact, show_value
+from whence.provenance.whynot import closest_absent
 from whence.query import Answer
 from whence.session import Session
 
@@ -147,8 +148,13 @@ class Shell:
                 yield f"  {semiring:<10}  {how(graph, fact, semiring)}"
 
     def _whynot(self, text: str) -> Iterator[str]:
-        answer = whynot(self.session, *self._fact(text))
-        yield "\n".join(told_whynot(answer, self.session.program, asked_for=3))
+        asked = parse_pattern(_bare(text), self.session.program)
+        facts = [asked] if isinstance(asked, Fact) else closest_absent(self.session, asked, _SHOWN).facts
+        if not facts:
+            raise Mistake(f"all that could fit {text}, with the values that base facts have, is there")
+        for fact in facts:
+            answer = whynot(self.session, *fact)
+            yield "\n".join(told_whynot(answer, self.session.program, asked_for=3))
 
     def _whatif(self, text: str) -> Iterator[str]:
         updates = self._updates(text)

@@ -9,16 +9,18 @@ import typer
 from whence.cli.programs import ConfinedOption, FunctionsOption
 from whence.cli.questions import (
     MAX_FACTS,
+    MOST,
     DepthOption,
     FactArgument,
     FactsOption,
     JsonOption,
     MaxFactsOption,
+    MostOption,
     SecondsOption,
     SubjectArgument,
     answering,
+    asked_argument,
     bounds_of,
-    facts_argument,
     one_fact_argument,
     open_subject,
     print_json,
@@ -32,7 +34,7 @@ from whence.provenance.tree import show_graph
 from whence.provenance.why import Why, graph_of
 from whence.provenance.why import why as ask
 
-_MOST = 3  # of the facts that fit a pattern
+UNCERTAIN = "warning: the search met its bounds; there may be smaller proofs"
 
 
 class Format(StrEnum):
@@ -59,9 +61,7 @@ def why(
     shape: Annotated[
         Format, typer.Option("--format", help="Text, Graphviz, a picture, a page, or W3C PROV as JSON.")
     ] = Format.TEXT,
-    most: Annotated[
-        int, typer.Option("-n", min=1, metavar="N", help="Of the facts that fit a pattern, show N.")
-    ] = _MOST,
+    most: MostOption = MOST,
     as_json: JsonOption = False,
     depth: DepthOption = None,
     max_facts: MaxFactsOption = MAX_FACTS,
@@ -74,21 +74,22 @@ def why(
     bounds = bounds_of(depth, max_facts, seconds)
     with answering():
         subject = open_subject(program, functions, facts, confined=confined)
-        found = facts_argument(fact, subject)
-        if everything or as_json or shape is not Format.TEXT:
-            asked = one_fact_argument(fact, subject)
-            if everything:
-                graph = graph_of(subject, *asked, bounds=bounds)
-                print_graph(graph, subject.program, shape, as_json=as_json)
-                return
-            print_answer(ask(subject, *asked, number=number, bounds=bounds), shape, as_json=as_json)
+        if everything:
+            graph = graph_of(subject, *one_fact_argument(fact, subject), bounds=bounds)
+            print_graph(graph, subject.program, shape, as_json=as_json)
             return
-        for at, asked in enumerate(found[:most]):
-            if at:
-                typer.echo()
-            print_answer(ask(subject, *asked, number=number, bounds=bounds), shape, as_json=False)
-        if len(found) > most:
-            show(err, f"{len(found) - most:,} more fit {fact}; -n shows more of them, values for _ fewer")
+        asked = asked_argument(fact, subject, most)
+        answers = [ask(subject, *each, number=number, bounds=bounds) for each in asked.facts]
+        if as_json:
+            asked.print_json(map(why_to_json, answers))
+        elif shape is Format.TEXT:
+            typer.echo("\n\n".join(map(str, answers)))
+        else:
+            proofs = [proof for answer in answers for proof in answer.proofs]
+            typer.echo(EXPORTS[shape](graph_of_proof(proofs), subject.program))
+        if not all(answer.is_certain for answer in answers):
+            show(err, UNCERTAIN)
+        asked.tell_more()
 
 
 def print_answer(answer: Why, shape: Format, *, as_json: bool) -> None:
@@ -99,7 +100,7 @@ def print_answer(answer: Why, shape: Format, *, as_json: bool) -> None:
     else:
         typer.echo(EXPORTS[shape](graph_of_proof(answer.proofs), answer.program))
     if not answer.is_certain:
-        show(err, "warning: the search met its bounds; there may be smaller proofs")
+        show(err, UNCERTAIN)
 
 
 def print_graph(graph: DerivationGraph, program: Program, shape: Format, *, as_json: bool) -> None:

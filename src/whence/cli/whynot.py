@@ -11,22 +11,27 @@ import typer
 from whence.cli.programs import ConfinedOption, FunctionsOption
 from whence.cli.progress import Progress
 from whence.cli.questions import (
+    MOST,
+    Asked,
     FactArgument,
     FactsOption,
     JsonOption,
+    MostOption,
     SubjectArgument,
     answering,
-    fact_argument,
     open_subject,
-    print_json,
+    refuse_unknown_base,
 )
 from whence.cli.terminal import err, show
 from whence.lang.program import Program
+from whence.provenance.derivations import CannotExplain, LiveDerivations
+from whence.provenance.derive import Deriver
 from whence.provenance.graph import Fact
+from whence.provenance.matching import parse_pattern
 from whence.provenance.repairs import Effort, Repair
 from whence.provenance.show import show_fact, show_rules, show_value
 from whence.provenance.to_json import whynot_to_json
-from whence.provenance.whynot import Attempt, WhyNot
+from whence.provenance.whynot import Attempt, WhyNot, closest_absent
 from whence.provenance.whynot import whynot as ask
 from whence.session import Session
 
@@ -51,28 +56,59 @@ def whynot(
         float,
         typer.Option("--timeout", min=0, metavar="SECONDS", help="Look no longer.", rich_help_panel="Bounds"),
     ] = _EFFORT.seconds,
+    among: Annotated[
+        list[str] | None,
+        typer.Option(metavar="RELATION", help="Suggest changes of this relation only. May be repeated."),
+    ] = None,
+    most: MostOption = MOST,
     as_json: JsonOption = False,
 ) -> None:
     """Show why a fact does not hold, and the smallest changes of base facts that would make it hold.
 
     For each rule it shows the closest that the rule comes: what is there, what is missing, what is there and must not be.
     Every suggested set of changes has been tried out, and no part of it is enough. Where there is none within the bounds, that is
-    said. The exit code is 1 if the fact holds.
+    said. Of the facts that fit a pattern and are not there, it shows those that rules come closest to. The exit code is 1 if the
+    fact holds.
     """
     with answering():
         subject = open_subject(program, functions, facts, confined=confined)
-        asked = fact_argument(fact, subject.program)
-        session = subject.session_of(asked)
-        unknown = list(_unknown_texts(session, asked))
-        effort = Effort(changes, _EFFORT.trials, seconds)
-        with Progress(err, "looking for repairs", quiet=False):
-            answer = ask(session, *asked, repairs=repairs, effort=effort)
+        for name in among or ():
+            refuse_unknown_base(name, subject.program, "--among")
+        asked = _absent(fact, subject, most, seconds)
+        answers = []
+        unknown: dict[str, None] = {}
+        for each in asked.facts:
+            session = subject.session_of(each)
+            unknown |= dict.fromkeys(_unknown_texts(session, each))
+            effort = Effort(changes, _EFFORT.trials, seconds)
+            with Progress(err, "looking for repairs", quiet=False):
+                answers.append(ask(session, *each, repairs=repairs, among=among, effort=effort))
     if as_json:
-        print_json(whynot_to_json(answer))
+        asked.print_json(map(whynot_to_json, answers))
     else:
-        typer.echo("\n".join(told(answer, subject.program, asked_for=repairs)))
+        texts = ("\n".join(told(answer, subject.program, asked_for=repairs)) for answer in answers)
+        typer.echo("\n\n".join(texts))
+        if asked.more:
+            show(err, f"others that fit {fact} are not there either; these are the closest, and -n shows more of them")
     for note in unknown:
         show(err, f"warning: {note}")
+
+
+def _absent(text: str, subject: LiveDerivations, most: int, seconds: float) -> Asked:
+    """The fact that is asked about, or of all that fit a pattern and are not there those that rules come closest to."""
+    try:
+        pattern = parse_pattern(text, subject.program)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="FACT") from None
+    if isinstance(pattern, Fact):
+        return Asked(text, [pattern], 0, is_pattern=False)
+    if not isinstance(subject, Deriver):
+        raise CannotExplain("a state in parts is asked about one fact: give values for _ and variables")
+    with Progress(err, "looking for what is not there", quiet=False):
+        found = closest_absent(subject.session, pattern, most, seconds)
+    if not found.facts:
+        raise CannotExplain(f"all that could fit {text}, with the values that base facts have, is there")
+    return Asked(text, found.facts, 0 if found.is_all else 1, is_pattern=True)
 
 
 def _unknown_texts(session: Session, fact: Fact) -> Iterator[str]:

@@ -24,8 +24,10 @@ class Annotations(Generic[V]):
     (3.0, 1.0, None)
     """
 
-    def __init__(self, specs: Iterable[str], program: Program, parse: Callable[[str], V]) -> None:
-        """Raises ValueError for what does not fit the program."""
+    def __init__(
+        self, specs: Iterable[str], program: Program, parse: Callable[[str], V], *, of_views: bool = False
+    ) -> None:
+        """Raises ValueError for what does not fit the program. Those `of_views` are given to facts of any relation."""
         self.facts: dict[Fact, V] = {}
         self._relations: dict[str, Callable[[Fact], V]] = {}
         for spec in specs:
@@ -35,11 +37,13 @@ class Annotations(Generic[V]):
             name, text = name.strip(), text.strip()
             if "(" in name:
                 fact = parse_fact(name, program)
-                _refuse_derived(fact.relation, program)
+                if not of_views:
+                    _refuse_derived(fact.relation, program)
                 self.facts[fact] = parse(text)
                 continue
             check_relation(name, program)
-            _refuse_derived(name, program)
+            if not of_views:
+                _refuse_derived(name, program)
             if text.startswith("@"):
                 self._relations[name] = self._from_column(name, text[1:], program, parse)
             else:

@@ -26,9 +26,8 @@ def graph_of_proof(proofs: Sequence[Proof]) -> DerivationGraph:
                 base.add(part.fact)
             else:
                 firings.setdefault(part.fact, {})[part.firing] = None
-    return DerivationGraph(
-        (proofs[0].fact,), {fact: tuple(each) for fact, each in reversed(firings.items())}, frozenset(base)
-    )
+    roots = tuple(dict.fromkeys(proof.fact for proof in proofs))
+    return DerivationGraph(roots, {fact: tuple(each) for fact, each in reversed(firings.items())}, frozenset(base))
 
 
 def to_dot(graph: DerivationGraph, _program: Program) -> str:

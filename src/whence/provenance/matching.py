@@ -1,19 +1,27 @@
-"""Questions about all facts that look like one: `route("a", _, _)`; a name such as `_x` is the same value wherever it stands."""
+"""Questions about all facts that look like one: `route("a", _, x)`.
+
+`_` is any value; a variable is one too, the same wherever it stands. Names without quotes have always been taken for texts, as in
+`reach(office, web)`, and still are where all texts are written so. They are variables where another text has quotes, and in
+columns that hold no texts; `_x` is one everywhere.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 
 from whence.lang.program import Program
-from whence.lang.types import Tuple, Value
-from whence.provenance.base import check_relation, parse_fact
+from whence.lang.types import SYMBOL, Kind, Tuple, Value
+from whence.provenance.base import parse_fact
 from whence.provenance.graph import Fact
 from whence.reference.tables import TupleSet
 
 _ATOM = re.compile(r"\s*([\w.?]+)\s*\((.*)\)\s*\.?\s*", re.DOTALL)
 _FREE = re.compile(r"_\w*")
+_NAME = re.compile(r"[A-Za-z]\w*")
+_VALUES = frozenset({"nil", "true", "false"})  # names of values
 _BRACKETS = {"(": 1, "[": 1, ")": -1, "]": -1}
 
 
@@ -42,14 +50,17 @@ def parse_pattern(text: str, program: Program) -> FactPattern | Fact:
     >>> program = load(".decl link(x:symbol, y:number) .input link .output link")
     >>> parse_pattern('link("a, b", _)', program)
     FactPattern(relation='link', known={0: 'a, b'}, same={})
+    >>> parse_pattern("link(a, n)", program)
+    FactPattern(relation='link', known={0: 'a'}, same={})
     """
     found = _ATOM.fullmatch(text)
     arguments = [] if found is None else list(split_values(found[2]))
-    free = {at: each for at, each in enumerate(arguments) if _FREE.fullmatch(each)}
-    if found is None or not free:
+    if found is None or found[1] not in program.relations:
         return parse_fact(text, program)
-    check_relation(found[1], program)
     fields = program.relations[found[1]].fields
+    free = dict(_free(arguments, [each.kind for each in fields]))
+    if not free:
+        return parse_fact(text, program)
     if len(arguments) != len(fields):
         columns = ", ".join(f"{each.name}:{each.type}" for each in fields)
         raise ValueError(f"{text} does not fit {found[1]}({columns}): it has {len(arguments)} values")
@@ -57,6 +68,16 @@ def parse_pattern(text: str, program: Program) -> FactPattern | Fact:
     first: dict[str, int] = {}
     same = {at: first.setdefault(name, at) for at, name in free.items() if name != "_"}
     return FactPattern(found[1], known, {at: other for at, other in same.items() if at != other})
+
+
+def _free(arguments: Sequence[str], kinds: Sequence[Kind]) -> Iterator[tuple[int, str]]:
+    has_quotes = any(each[:1] in ("'", '"') for each in arguments)
+    for at, (text, kind) in enumerate(zip_longest(arguments, kinds)):
+        if text is None:
+            return
+        is_name = _NAME.fullmatch(text) is not None and text not in _VALUES
+        if _FREE.fullmatch(text) or (is_name and (has_quotes or kind != SYMBOL)):
+            yield at, text
 
 
 def _value(text: str, relation: str, at: int, program: Program) -> Value:

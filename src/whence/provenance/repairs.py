@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import heapq
 import time
+from collections.abc import Collection
 from dataclasses import dataclass
 from itertools import combinations
 from typing import NamedTuple
@@ -48,8 +49,13 @@ class Repairs(NamedTuple):
     bound: str
 
 
-def find_repairs(supposition: Supposition, fact: Fact, number: int, effort: Effort) -> Repairs:
-    """The smallest repairs, smallest first, no more than `number`; of equally large ones those that invent least come first."""
+def find_repairs(
+    supposition: Supposition, fact: Fact, number: int, effort: Effort, among: Collection[str] | None = None
+) -> Repairs:
+    """The smallest repairs, smallest first, no more than `number`; of equally large ones those that invent least come first.
+
+    With `among`, they change facts of these relations only.
+    """
     deadline = time.monotonic() + effort.seconds
     causes = Causes(supposition.deriver, fact, effort.seconds * _LOOKING)
     found: list[frozenset[Change]] = []
@@ -78,6 +84,8 @@ def find_repairs(supposition: Supposition, fact: Fact, number: int, effort: Effo
             following = causes.changes()
         taken = {each.fact for each in changes}
         for each, more in following.items():
+            if among is not None and each.fact.relation not in among:
+                continue
             extended = changes | {each}
             if each.fact not in taken and extended not in met:
                 met.add(extended)

@@ -141,7 +141,10 @@ def changes_to_json(changes: Iterable[Update]) -> JsonObject:
 
 
 def ranking_to_json(ranking: Iterable[Dependence]) -> JsonObject:
-    return {"facts": [fact_to_json(each.fact) | {"lost": each.lost} for each in ranking]}
+    listed = [
+        fact_to_json(each.fact) | {"lost": each.lost, "changed": each.changed, "cost": each.cost} for each in ranking
+    ]
+    return {"facts": listed}
 
 
 def probability_to_json(fact: Fact, answer: Probability) -> JsonObject:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from whence.io.changes import Changes, Update
 from whence.lang.program import output_names
+from whence.lang.types import Tuple
 from whence.provenance.derivations import CannotExplain
 from whence.provenance.graph import Fact
 from whence.provenance.live import LiveState
@@ -15,10 +16,15 @@ from whence.session import Session
 
 
 class Dependence(NamedTuple):
-    """A base fact and the view facts that would go with it."""
+    """A base fact, and of the views the facts that would go with it and those that would get another value.
+
+    `cost` is what that costs, by the weights given: what goes counts with its weight, another value with the difference.
+    """
 
     fact: Fact
     lost: int
+    changed: int = 0
+    cost: float = 0.0
 
 
 def whatif(session: Session, *, without: Iterable[Fact] = (), given: Iterable[Fact] = ()) -> Changes:
@@ -47,18 +53,43 @@ def rank_dependence(
     facts: Sequence[Fact] | None = None,
     *,
     of: Iterable[str] | None = None,
+    weight: Callable[[Fact], float | None] | None = None,
     on_fact: Callable[[int], None] = lambda _: None,
 ) -> list[Dependence]:
-    """Base facts by how many facts of the views, or of the relations given, each alone keeps there; the most needed first."""
+    """Base facts by how many facts of the views, or of the relations given, each alone keeps as they are; the most needed first.
+
+    With weights the first is the one whose loss costs most: `weight` gives that of a fact of the views, or None for nothing.
+    """
     if facts is None:
         state = LiveState(session)
         rows = ((name, row) for name in session.program.base_relations for row in session.relation(name))
         facts = [Fact(name, row) for name, row in rows if state.is_external(name, row)]
     views = [name for name in output_names(session.program) if name not in session.program.base_relations]
-    shown = views if of is None else list(of)
+    shown = frozenset(views if of is None else of)
     found = []
     for at, fact in enumerate(facts):
         on_fact(at)
-        deleted = session.trial([Update("-", *fact)]).deleted
-        found.append(Dependence(fact, sum(len(deleted.get(name, ())) for name in shown)))
-    return sorted(found, key=lambda each: (-each.lost, show_fact(each.fact)))
+        changes = [each for each in session.trial([Update("-", *fact)]) if each.relation in shown]
+        replaced = replacements(changes)
+        lost = [each for each in changes if each.op == "-" and Fact(each.relation, each.tuple) not in replaced]
+        cost = 0.0 if weight is None else _cost([Fact(each.relation, each.tuple) for each in lost], replaced, weight)
+        found.append(Dependence(fact, len(lost), len(replaced), cost))
+    return sorted(found, key=lambda each: (-each.cost, -each.lost - each.changed, show_fact(each.fact)))
+
+
+def _cost(lost: Iterable[Fact], replaced: Mapping[Fact, Fact], weight: Callable[[Fact], float | None]) -> float:
+    gone = sum(weight(fact) or 0.0 for fact in lost)
+    return gone + sum(abs((weight(before) or 0.0) - (weight(after) or 0.0)) for before, after in replaced.items())
+
+
+def replacements(changes: Iterable[Update]) -> dict[Fact, Fact]:
+    """Facts that go while another one comes that differs in the last value only, as a distance or a count does."""
+    sides: dict[tuple[str, Tuple], dict[str, list[Tuple]]] = {}
+    for op, relation, row, _ in changes:
+        if len(row) > 1 and not isinstance(row[-1], str):
+            sides.setdefault((relation, row[:-1]), {"+": [], "-": []})[op].append(row)
+    return {
+        Fact(relation, each["-"][0]): Fact(relation, each["+"][0])
+        for (relation, _), each in sides.items()
+        if len(each["-"]) == len(each["+"]) == 1
+    }

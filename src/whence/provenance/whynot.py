@@ -6,18 +6,22 @@ are its closest.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import product
+from typing import NamedTuple
 
 from whence.lang.functors import Undefined
 from whence.lang.order import is_ready
 from whence.lang.program import Aggregation, Atom, Literal, Negation, Var
-from whence.lang.types import Tuple
+from whence.lang.types import Field, Tuple, Value
 from whence.provenance.derivations import CannotExplain
 from whence.provenance.derive import Deriver, PreparedRule
 from whence.provenance.firings import absence_of
 from whence.provenance.graph import Absence, Fact
+from whence.provenance.matching import FactPattern
 from whence.provenance.repairs import Effort, Repair, Repairs, find_repairs
 from whence.provenance.show import show_fact, show_value, shown, source_text
 from whence.provenance.suppose import Supposition
@@ -67,9 +71,10 @@ def whynot(
     row: Tuple,
     *,
     repairs: int = 3,
+    among: Collection[str] | None = None,
     effort: Effort = Effort(),  # noqa: B008 - immutable
 ) -> WhyNot:
-    """What keeps a fact from holding, and the smallest `repairs`. Raises CannotExplain if it holds.
+    """What keeps a fact from holding, and the smallest `repairs`, `among` some base relations. Raises CannotExplain if it holds.
 
     >>> from whence import Session, load
     >>> session = Session(load("reach(x, y) :- link(x, y). reach(x, z) :- reach(x, y), link(y, z)."
@@ -84,8 +89,63 @@ def whynot(
         raise CannotExplain(f"{show_fact(fact)} holds; `whence why` shows the proof")
     beaten_by = tuple(sorted(winners(deriver, fact), key=show_fact))
     attempts = tuple(min(each, key=_closeness(session)) for each in _attempts(deriver, fact).values() if each)
-    found = find_repairs(supposition, fact, repairs, effort) if repairs else Repairs((), "")
+    found = find_repairs(supposition, fact, repairs, effort, among) if repairs else Repairs((), "")
     return WhyNot(fact, attempts, found.found, beaten_by, found.bound)
+
+
+class Absent(NamedTuple):
+    """Facts that fit a pattern and are not there, those that rules come closest to first. `is_all`: no other was left out."""
+
+    facts: list[Fact]
+    is_all: bool
+
+
+def closest_absent(session: Session, pattern: FactPattern, most: int, seconds: float = 5.0) -> Absent:
+    """Values for what is free come from the columns of base facts that have the same type.
+
+    >>> from whence import Session, load
+    >>> session = Session(load("reach(x, y) :- link(x, y). reach(x, z) :- reach(x, y), link(y, z)."
+    ...                        ".decl link(x:symbol, y:symbol) .input link .output reach"), facts={"link": [("a", "b")]})
+    >>> closest_absent(session, FactPattern("reach", {0: "b"}, {}), 1).facts
+    [Fact(relation='reach', tuple=('b', 'a'))]
+    """
+    deadline = time.monotonic() + seconds
+    deriver, closeness = Deriver(session), _closeness(session)
+    found: list[tuple[tuple[int, int, int, str], Fact]] = []
+    none = (0, _STEPS, 0, "")  # no rule can make it
+    for fact in _candidates(session, pattern):
+        if deriver.holds(fact):
+            continue
+        attempts = (each for listed in _attempts(deriver, fact).values() for each in listed)
+        found.append((min(map(closeness, attempts), default=none), fact))
+        if time.monotonic() > deadline:
+            break
+    nearest = sorted(found, key=lambda each: (each[0], show_fact(each[1])))
+    is_all = len(found) <= most and time.monotonic() <= deadline
+    return Absent([fact for _, fact in nearest[:most]], is_all)
+
+
+def _candidates(session: Session, pattern: FactPattern) -> Iterator[Fact]:
+    fields = session.program.relations[pattern.relation].fields
+    free = [at for at in range(len(fields)) if at not in pattern.known and at not in pattern.same]
+    for chosen in product(*(_values(session, fields[at]) for at in free)):
+        row = {**pattern.known, **dict(zip(free, chosen, strict=True))}
+        row |= {at: row[first] for at, first in pattern.same.items()}
+        yield Fact(pattern.relation, tuple(row[at] for at in range(len(fields))))
+
+
+def _values(session: Session, field: Field) -> list[Value]:
+    """What base facts have in columns of the same type, in columns of the same name first."""
+    found: dict[Value, None] = {}
+    columns = [
+        (each.name != field.name, name, at)
+        for name in session.program.base_relations
+        for at, each in enumerate(session.program.relations[name].fields)
+        if each.kind == field.kind
+    ]
+    for _, name, at in sorted(columns):
+        found |= dict.fromkeys(sorted({row[at] for row in session.relation(name)}, key=show_value))
+    return list(found)
 
 
 def _closeness(session: Session) -> Callable[[Attempt], tuple[int, int, int, str]]:
