@@ -170,3 +170,8 @@ def test_what_cannot_be_ranked_is_said(program: list[str], options: list[str], s
     done = CliRunner().invoke(app, ["whatif", program[0], *options, *program[1:]], env={"COLUMNS": "200"})
     assert done.exit_code == 2
     assert said in done.stderr
+
+
+def test_a_word_that_fits_nothing_may_have_been_meant_as_a_variable(program: list[str]) -> None:
+    done = CliRunner().invoke(app, ["why", program[0], "reach(x, _)", *program[1:]])
+    assert "x is taken for a text there, and _x for a variable" in done.stderr

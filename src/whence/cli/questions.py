@@ -179,7 +179,9 @@ def facts_that_fit(asked: FactPattern | Fact, text: str, subject: LiveDerivation
         return [asked]
     rows = [fact.tuple for fact in subject.matching(asked)]
     if not rows:
-        raise CannotExplain(f"no fact fits {text}")
+        words = [each for each in asked.known.values() if isinstance(each, str) and f'"{each}"' not in text]
+        hint = f"; {words[0]} is taken for a text there, and _{words[0]} for a variable" if words else ""
+        raise CannotExplain(f"no fact fits {text}{hint}")
     kinds = [each.kind for each in subject.program.relations[asked.relation].fields]
     return [Fact(asked.relation, row) for row in sort_rows(rows, kinds)]
 
