@@ -10,13 +10,13 @@ import numpy as np
 from whence.backends.local.backend import LocalBackend
 from whence.backends.local.words import Words
 from whence.lang.program import Relation
-from whence.lang.types import FLOAT, NUMBER, UNSIGNED, Kind, Tuple, Types, Value
+from whence.lang.types import FLOAT, LEAST, NUMBER, UNSIGNED, Kind, Nullable, Tuple, Types, Value, base
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-_BITS = {NUMBER: np.int64, UNSIGNED: np.uint64, FLOAT: np.float64}
+_BITS: dict[Kind, type[np.generic]] = {NUMBER: np.int64, UNSIGNED: np.uint64, FLOAT: np.float64}
 
 
 class View:
@@ -87,8 +87,9 @@ class View:
     def _column(self, words: Words, kind: Kind, encode: Callable[[list[Value], Kind], pa.Array]) -> pa.Array:
         import pyarrow as pa  # noqa: PLC0415
 
-        if kind in _BITS:
-            return pa.array(words.view(_BITS[kind]))
+        if base(kind) in _BITS:
+            absent = words == LEAST if isinstance(kind, Nullable) else None
+            return pa.array(words.view(_BITS[base(kind)]), mask=absent)
         # Each value that occurs is made once, then repeated where its word stands.
         dictionary = self._backend.dictionary
         occurs = np.zeros(dictionary.bound(kind), dtype=np.bool_)

@@ -135,7 +135,7 @@ def test_bad_rows_are_named(tmp_path: Path) -> None:
         "CREATE TABLE r(n, s); INSERT INTO r VALUES (1, 'a'), (NULL, 'b'), ('x', 'c'), (2.5, 'd'), (1, x'00');",
     )
     assert refusal("x: number, y: symbol", tmp_path) == (
-        "FOLDER/data.db: r, row 2: column x: NULL, which no column can hold\n"
+        "FOLDER/data.db: r, row 2: column x: NULL, which a column declared as number? could hold\n"
         "FOLDER/data.db: r, row 3: column x: 'x' is not a number\n"
         "FOLDER/data.db: r, row 4: column x: '2.5' is not a number\n"
         "FOLDER/data.db: r, row 5: column y: bytes, which no column can hold\n"

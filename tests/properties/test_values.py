@@ -74,6 +74,10 @@ COLUMNS = {
         'cat(x, "!")',
         more=st.text(max_size=3),
     ),
+    "number or nil": Column("number?", (None, 0, -1, 7, MOST, LEAST + 1), "x + 1", True),
+    "unsigned or nil": Column("unsigned?", (None, 0, 1, 2**63 - 1, 2**63 + 1, 2**64 - 1), "x + 1u", True),
+    "float or nil": Column("float?", (None, 0.0, -0.5, 1e308, float("inf")), "x / 2.0", True),
+    "symbol or nil": Column("symbol?", (None, "", "nil", "a", "日本"), 'cat(x, "!")'),
     "record": Column("Pair", (None, (0, ""), (0, "é"), (-1, ""), (MOST, "a"))),
     "branch": Column(
         "Shape",

@@ -116,7 +116,7 @@ def _unknown_texts(session: Session, fact: Fact) -> Iterator[str]:
     numbers = session.backend.dictionary.numbers
     for value in fact.tuple:
         if isinstance(value, str) and value not in numbers:
-            known = islice(numbers, _COMPARED)
+            known = (text for text in islice(numbers, _COMPARED) if text is not None)
             near = get_close_matches(value, known, 1)
             yield f"{show_value(value)} is in no fact" + (f"; did you mean {show_value(near[0])}?" if near else "")
 

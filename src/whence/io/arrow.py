@@ -26,6 +26,7 @@ from whence.lang.types import (
     Types,
     Value,
     Variant,
+    base,
 )
 
 BRANCH = "$"
@@ -46,6 +47,7 @@ def arrow_type(kind: Kind, types: Types) -> pa.DataType:
     >>> arrow_type(ListKind(NUMBER), Types())
     ListType(list<item: int64>)
     """
+    kind = base(kind)
     if kind in _PRIMITIVES or _contains_itself(kind, types):
         return _PRIMITIVES.get(kind, pa.string())
     match kind:
@@ -61,6 +63,7 @@ def arrow_type(kind: Kind, types: Types) -> pa.DataType:
 
 def arrow_array(values: Sequence[Value], kind: Kind, types: Types) -> pa.Array:
     """None stands for `nil`, and for a value that is not there because its parent is not."""
+    kind = base(kind)
     if kind in _PRIMITIVES:
         return pa.array(values, _PRIMITIVES[kind])
     if _contains_itself(kind, types):

@@ -9,7 +9,7 @@ from whence.io.split_fields import Fields
 from whence.io.values import HIGHEST, LOWEST, described, parse_value, quoted
 from whence.lang.program import Relation
 from whence.lang.transfers import Options
-from whence.lang.types import FLOAT, AdtKind, Field, Kind, ListKind, RecordKind, Types
+from whence.lang.types import FLOAT, AdtKind, Field, Kind, ListKind, RecordKind, Types, base
 
 
 def explain_rows(fields: Fields, options: Options, relation: Relation, types: Types, name: str) -> FactError:
@@ -49,7 +49,7 @@ def _row_problems(cells: list[str], options: Options, relation: Relation, types:
         try:
             parse_value(cells[at], each.kind, types)
         except ValueError as error:
-            yield f"column {at + 1} ({each.name}: {each.type}): {error}", _how_to_write(each.kind, types)
+            yield f"column {at + 1} ({each.name}: {each.type}): {error}", _how_to_write(base(each.kind), types)
 
 
 def _wrong_length(cells: list[str], options: Options, relation: Relation) -> tuple[str, str]:

@@ -1,7 +1,7 @@
 """Tables that people have: Parquet, Arrow and JSON-lines files; DataFrames of pandas, polars and Spark, relations of DuckDB.
 
 All of them speak Arrow. Columns are found by name, whatever their case, or by position if no name fits; they may be in another
-type that holds the same values, dates and times become text. A null has no place in a relation: it is an error with its row.
+type that holds the same values, dates and times become text. A null is nil, and an error with its row where that may not be.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
 from whence.io.errors import FactError
 from whence.lang.program import Relation
-from whence.lang.types import FLOAT, NUMBER, SYMBOL, UNSIGNED, Field, Kind, Tuple
+from whence.lang.types import FLOAT, NUMBER, RESERVED, SYMBOL, UNSIGNED, Field, Kind, Nullable, Tuple, base
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -60,23 +60,28 @@ def _values(column: pa.ChunkedArray, field: Field, where: str) -> list[Any]:
     import pyarrow as pa  # noqa: PLC0415
     import pyarrow.compute as pc  # noqa: PLC0415
 
-    if column.null_count:
+    if column.null_count and not isinstance(field.kind, Nullable):
         row = pc.index(pc.is_null(column), pa.scalar(value=True)).as_py()
         raise FactError(
             [f"{where}, row {row + 1}: column {field.name} is null"],
-            hints=["a relation holds no nulls: leave the row out"],
+            hints=[f"declare it as {field.kind}? if it may be nil, or leave the row out"],
         )
     kinds: Mapping[Kind, pa.DataType] = {
         NUMBER: pa.int64(), UNSIGNED: pa.uint64(), FLOAT: pa.float64(), SYMBOL: pa.string()
     }  # fmt: skip
-    wanted = kinds.get(field.kind)
+    wanted = kinds.get(base(field.kind))
     if wanted is None:
         raise FactError([f"{where}: column {field.name} of kind {field.kind} cannot be read from a table"])
-    _refuse_other(column.type, field, where)
+    if column.type != pa.null():
+        _refuse_other(column.type, field, where)
     try:
-        return column.cast(wanted).to_pylist()  # type: ignore[no-any-return]
+        values: list[Any] = column.cast(wanted).to_pylist()
     except pa.ArrowInvalid as error:
         raise FactError([f"{where}: {_BOUND.format(name=field.name, kind=field.kind)}: {error}"]) from None
+    if isinstance(field.kind, Nullable) and field.kind.of in RESERVED and RESERVED[field.kind.of] in values:
+        problem = f"{RESERVED[field.kind.of]} is the one {field.kind.of} that a {field.kind} cannot be"
+        raise FactError([f"{where}: {_BOUND.format(name=field.name, kind=field.kind)}: {problem}"])
+    return values
 
 
 def _refuse_other(found: pa.DataType, field: Field, where: str) -> None:
@@ -93,7 +98,7 @@ def _refuse_other(found: pa.DataType, field: Field, where: str) -> None:
         FLOAT: is_number,
         SYMBOL: is_text or is_time,
     }
-    if not fits[field.kind]:
+    if not fits[base(field.kind)]:
         raise FactError([f"{where}: column {field.name} holds {found}, not {field.kind}"])
 
 

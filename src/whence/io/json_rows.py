@@ -18,7 +18,20 @@ from whence.io.values import described, format_float, format_value, parse_value,
 from whence.lang.deep import Steps, compound, without_recursion
 from whence.lang.program import Relation
 from whence.lang.transfers import Options
-from whence.lang.types import FLOAT, SYMBOL, AdtKind, Field, Kind, ListKind, RecordKind, Tuple, Types, Value
+from whence.lang.types import (
+    FLOAT,
+    RESERVED,
+    SYMBOL,
+    AdtKind,
+    Field,
+    Kind,
+    ListKind,
+    Nullable,
+    RecordKind,
+    Tuple,
+    Types,
+    Value,
+)
 
 # Whole floats up to here are written without a fraction, as in fact files.
 _EXACT = 2.0**53
@@ -127,6 +140,13 @@ def _compound_from_json(value: Json, attribute: str, kind: Kind, types: Types) -
 
 
 def _leaf_from_json(value: Json, attribute: str, kind: Kind, types: Types) -> Value:
+    if isinstance(kind, Nullable):
+        if value is None:
+            return None
+        found = _leaf_from_json(value, attribute, kind.of, types)
+        if found == RESERVED.get(kind.of):
+            raise ValueError(f"{attribute}: {found} is out of range for {kind}")
+        return found
     match value, kind:
         case str(), _ if kind == SYMBOL:
             return value

@@ -11,11 +11,11 @@ from math import isnan
 
 from whence.io.errors import FactError
 from whence.io.explain_rows import explain_header, explain_rows
-from whence.io.split_fields import Fields, split_around_values, split_lines, split_plain, split_quoted
+from whence.io.split_fields import EMPTY, Fields, split_around_values, split_lines, split_plain, split_quoted
 from whence.io.values import HIGHEST, LOWEST, parse_value, quoted
 from whence.lang.program import Relation
 from whence.lang.transfers import Options
-from whence.lang.types import FLOAT, SYMBOL, Kind, Primitive, Tuple, Types, Value
+from whence.lang.types import FLOAT, RESERVED, SYMBOL, Kind, Nullable, Primitive, Tuple, Types, Value, is_plain
 
 
 def parse_rows(text: str, options: Options, relation: Relation, types: Types, name: str) -> set[Tuple]:
@@ -32,7 +32,10 @@ def parse_rows(text: str, options: Options, relation: Relation, types: Types, na
         fields = Fields(fields.rows[1:], fields.lines[1:])
     try:
         columns = _columns(fields.rows, options, relation)
-        values = [_convert(cells, each.kind, types) for cells, each in zip(columns, relation.fields, strict=False)]
+        values = [
+            _with_nils(cells, each.kind, types) if options.rfc4180 else _convert(cells, each.kind, types)
+            for cells, each in zip(columns, relation.fields, strict=False)
+        ]
     except ValueError:
         raise explain_rows(fields, options, relation, types, name) from None
     return set(zip(*(values[at] for at in places), strict=True)) if values else set()
@@ -51,7 +54,7 @@ def _as_named(names: list[str], options: Options, relation: Relation, name: str)
 def _split(text: str, options: Options, relation: Relation, types: Types, name: str) -> Fields:
     if options.rfc4180:
         return split_quoted(text, options.delimiter, name)
-    if options.delimiter == "\t" or all(isinstance(each.kind, Primitive) for each in relation.fields):
+    if options.delimiter == "\t" or all(is_plain(each.kind) for each in relation.fields):
         return split_plain(text, options.delimiter)
     columns = options.columns or range(relation.arity)
     kinds: list[Kind] = [SYMBOL] * (max(columns) + 1)
@@ -68,6 +71,18 @@ def _columns(rows: list[list[str]], options: Options, relation: Relation) -> Ite
     elif all(length > max(options.columns) for length in lengths):
         return [[row[at] for row in rows] for at in options.columns]
     raise ValueError
+
+
+def _with_nils(cells: Sequence[str], kind: Kind, types: Types) -> Sequence[Value]:
+    """Where fields may be quoted, an empty one without quotes is nil, and nothing else is."""
+    if not isinstance(kind, Nullable):
+        return _convert(cells, kind, types)
+    present = [cell for cell in cells if cell or cell is EMPTY]
+    values = _convert(present, kind.of, types)
+    if kind.of in RESERVED and RESERVED[kind.of] in values:
+        raise ValueError
+    left = iter(str(EMPTY) if value is EMPTY else value for value in values)
+    return [next(left) if cell or cell is EMPTY else None for cell in cells]
 
 
 def _convert(cells: Sequence[str], kind: Kind, types: Types) -> Sequence[Value]:

@@ -8,7 +8,16 @@ from dataclasses import dataclass
 
 from whence.io.errors import FactError
 from whence.io.values import parse_prefix, quoted
-from whence.lang.types import Kind, Primitive, Types
+from whence.lang.types import Kind, Types, is_plain
+
+
+class Quoted(str):
+    """A field that stood in quotes and is empty: one without quotes is nil where that may be."""
+
+    __slots__ = ()
+
+
+EMPTY = Quoted()
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +52,7 @@ def _split_line(line: str, delimiter: str, kinds: Sequence[Kind], types: Types) 
     start = 0
     while start <= len(line):
         end = start
-        if len(fields) < len(kinds) and not isinstance(kinds[len(fields)], Primitive):
+        if len(fields) < len(kinds) and not is_plain(kinds[len(fields)]):
             try:
                 _, end = parse_prefix(line, start, kinds[len(fields)], types)
             except ValueError:
@@ -76,7 +85,10 @@ def split_quoted(text: str, delimiter: str, name: str) -> Fields:
                 raise _bad_quotes(text, at, line, delimiter, name)
             inside, bare, end = match.groups()
             ended = end != delimiter
-            row.append(inside.replace('""', '"') if bare is None else bare.removesuffix("\r") if ended else bare)
+            if bare is None:
+                row.append(inside.replace('""', '"') or EMPTY)
+            else:
+                row.append(bare.removesuffix("\r") if ended else bare)
             line += match[0].count("\n")
             at = match.end()
     return Fields(rows, lines)

@@ -15,7 +15,7 @@ from urllib.parse import quote
 from whence.io.errors import FactError
 from whence.io.values import HIGHEST, LOWEST, format_value, parse_value, quoted
 from whence.lang.program import Relation
-from whence.lang.types import FLOAT, NUMBER, SYMBOL, UNSIGNED, Field, Kind, Tuple, Types, Value
+from whence.lang.types import FLOAT, NUMBER, SYMBOL, UNSIGNED, Field, Kind, Nullable, Tuple, Types, Value, base
 
 # A column of unsigned numbers has no type: SQLite would make floats of those that its integers cannot hold.
 _COLUMN_TYPES: dict[Kind, str] = {NUMBER: " INTEGER", UNSIGNED: "", FLOAT: " REAL"}
@@ -69,20 +69,26 @@ def _value(cell: object, field: Field, types: Types) -> Value:
         return cell
     if isinstance(cell, str) and kind == SYMBOL:
         return cell
+    if cell is None and isinstance(kind, Nullable):
+        return None
+    if isinstance(cell, str) and isinstance(kind, Nullable) and kind.of == SYMBOL:
+        return cell
     if isinstance(cell, int | float | str):
         try:
             return parse_value(repr(cell) if isinstance(cell, float) and kind != SYMBOL else str(cell), kind, types)
         except ValueError as error:
             raise ValueError(f"column {field.name}: {error}") from None
-    what = "NULL" if cell is None else "bytes"
-    raise ValueError(f"column {field.name}: {what}, which no column can hold")
+    if cell is None:
+        raise ValueError(f"column {field.name}: NULL, which a column declared as {field.type}? could hold")
+    raise ValueError(f"column {field.name}: bytes, which no column can hold")
 
 
 def write_table(path: Path, table: str, rows: Sequence[Tuple], relation: Relation, types: Types) -> None:
     """The whole table or nothing: readers see the old one until the new one is complete."""
     fields = relation.fields
     columns = ", ".join(
-        f"{name}{_COLUMN_TYPES.get(each.kind, ' TEXT')}" for name, each in zip(_columns(fields), fields, strict=True)
+        f"{name}{_COLUMN_TYPES.get(base(each.kind), ' TEXT')}"
+        for name, each in zip(_columns(fields), fields, strict=True)
     )
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -118,6 +124,8 @@ def _cells(rows: Sequence[Tuple], fields: Sequence[Field], types: Types) -> Iter
 
 
 def _cell(value: Value, kind: Kind, types: Types) -> Value:
+    if isinstance(kind, Nullable):
+        return None if value is None else _cell(value, kind.of, types)
     if kind in (NUMBER, FLOAT, SYMBOL):
         return value
     if kind == UNSIGNED:

@@ -15,16 +15,19 @@ from whence.lang.deep import Steps, compound, without_recursion
 from whence.lang.types import (
     FLOAT,
     NUMBER,
+    RESERVED,
     SYMBOL,
     UNSIGNED,
     AdtKind,
     Field,
     Kind,
     ListKind,
+    Nullable,
     RecordKind,
     Types,
     Value,
     Variant,
+    base,
 )
 
 LOWEST: dict[Kind, int] = {NUMBER: -(2**63), UNSIGNED: 0}
@@ -32,8 +35,9 @@ HIGHEST: dict[Kind, int] = {NUMBER: 2**63 - 1, UNSIGNED: 2**64 - 1}
 
 
 def described(kind: Kind) -> str:
-    name = "unsigned number" if kind == UNSIGNED else str(kind)
-    return f"an {name}" if name[0] in "aeiouAEIOU" else f"a {name}"
+    name = "unsigned number" if base(kind) == UNSIGNED else str(base(kind))
+    named = f"an {name}" if name[0] in "aeiouAEIOU" else f"a {name}"
+    return f"{named} or nil" if isinstance(kind, Nullable) else named
 
 
 def quoted(text: str) -> str:
@@ -45,6 +49,7 @@ def quoted(text: str) -> str:
 # The reader skips space before a symbol and stops at a comma or the closing bracket: what it would misread is quoted.
 _IN_RECORD = re.compile(r'\A[\s"]|[],\n\r\t]')
 _IN_BRANCH = re.compile(r'\A[\s"]|[),\n\r\t]')
+_LIKE_NIL = re.compile(r'nil\Z|"')
 _IN_LIST = re.compile(r'\A\Z|\A[\s"]|[],\n\r\t]')
 
 _ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", '"': '\\"', "\\": "\\\\"}
@@ -60,6 +65,12 @@ def format_value(value: Value, kind: Kind, types: Types) -> str:
     >>> format_value((1.0, 0.5), ListKind(FLOAT), Types())
     '[1, 0.5]'
     """
+    if isinstance(kind, Nullable):
+        if value is None:
+            return "nil"
+        text = format_value(value, kind.of, types)
+        # A symbol that reads as nil, or as one in quotes, is quoted.
+        return _quote(text) if kind.of == SYMBOL and _LIKE_NIL.match(text) else text
     if isinstance(value, float | int):
         return format_float(value) if kind == FLOAT else str(value)
     if kind == SYMBOL:
@@ -86,7 +97,8 @@ def _pieces(value: Value, kind: Kind, misread: re.Pattern[str], types: Types) ->
         case None:
             return ("nil",)
         case str():
-            return (_quote(value) if misread.search(value) else value,)
+            is_misread = misread.search(value) or (isinstance(kind, Nullable) and _LIKE_NIL.match(value))
+            return (_quote(value) if is_misread else value,)
         case Variant(branch, args):
             if not args:
                 return (f"${branch}",)
@@ -96,7 +108,7 @@ def _pieces(value: Value, kind: Kind, misread: re.Pattern[str], types: Types) ->
         case tuple():
             return _enclosed("[", value, _kinds(types.records[str(kind)]), "]", _IN_RECORD)
         case _:
-            return (format_float(value) if kind == FLOAT else str(value),)
+            return (format_value(value, base(kind), types),)
 
 
 def _enclosed(
@@ -133,6 +145,8 @@ def parse_value(text: str, kind: Kind, types: Types) -> Value:
     >>> parse_value("0x10", NUMBER, Types())
     16
     """
+    if isinstance(kind, Nullable):
+        return _parse_nullable(text, kind, types)
     if kind == SYMBOL:
         return text
     if kind == FLOAT:
@@ -143,6 +157,19 @@ def parse_value(text: str, kind: Kind, types: Types) -> Value:
     rest = text[end:].strip()
     if rest:
         raise ValueError(f"{quoted(text)} is not {described(kind)}: it ends before {quoted(rest)}")
+    return value
+
+
+def _parse_nullable(text: str, kind: Nullable, types: Types) -> Value:
+    """Text that is `nil` is nil, and so is no text at all, but for symbols, of which there is an empty one."""
+    if kind.of == SYMBOL:
+        quoted_text = _QUOTED.fullmatch(text)
+        return _unquoted(quoted_text) if quoted_text else None if text == "nil" else text
+    if text.strip() in ("", "nil"):
+        return None
+    value = parse_value(text, kind.of, types)
+    if value == RESERVED.get(kind.of):
+        raise ValueError(f"{quoted(text)} is out of range: it is the one {kind.of} that a {kind} cannot be")
     return value
 
 
@@ -196,6 +223,10 @@ def _branches(kind: Kind, types: Types) -> Mapping[str, tuple[Field, ...]]:
     return types.adts[str(kind)]
 
 
+def _unquoted(match: re.Match[str]) -> str:
+    return re.sub(r"\\(.)", lambda escape: _UNESCAPES.get(escape[1], escape[1]), match[1], flags=re.DOTALL)
+
+
 @dataclass
 class _Reader:
     text: str
@@ -229,6 +260,10 @@ class _Reader:
                 return Variant(branch, (yield from self._fields(fields, ")")))
             case ListKind(element):
                 return (yield from self._items(element))
+            case Nullable(of) if of == SYMBOL:
+                is_quoted = self.text.startswith('"', self.at)
+                symbol = self._symbol(closer)
+                return None if symbol == "nil" and not is_quoted else symbol
             case _:
                 return self._symbol(closer) if kind == SYMBOL else self._number(kind, closer)
 
@@ -269,7 +304,7 @@ class _Reader:
         if match is None:
             raise ValueError(f"the quote at character {self.at - self.start + 1} is never closed")
         self.at = match.end()
-        return re.sub(r"\\(.)", lambda escape: _UNESCAPES.get(escape[1], escape[1]), match[1], flags=re.DOTALL)
+        return _unquoted(match)
 
     def _number(self, kind: Kind, closer: str) -> Value:
         return parse_value(self._bare(closer), kind, self.types)

@@ -9,7 +9,7 @@ from whence.lang.deep import compounded
 from whence.lang.fit import fits
 from whence.lang.functors import to_signed, to_unsigned
 from whence.lang.sizes import check_structure, check_text
-from whence.lang.types import FLOAT, NUMBER, UNSIGNED, Kind, Types, Value
+from whence.lang.types import FLOAT, NUMBER, UNSIGNED, Kind, Types, Value, base
 
 
 class FunctionError(Exception):
@@ -24,12 +24,16 @@ def checked_call(
         result = function(*values)
     except Exception as error:
         raise FunctionError(f"{_shown(name, values)} raised {type(error).__name__}: {error}") from error
-    if kind in (NUMBER, UNSIGNED) and isinstance(result, Integral):
-        return to_signed(int(result)) if kind == NUMBER else to_unsigned(int(result))
+    if base(kind) in (NUMBER, UNSIGNED) and isinstance(result, Integral):
+        result = to_signed(int(result)) if base(kind) == NUMBER else to_unsigned(int(result))
+        if kind in (NUMBER, UNSIGNED):
+            return result
     if fits(result, kind, types):
         if isinstance(result, str):
             check_text(len(result))
-        return float(result) + 0.0 if kind == FLOAT else check_structure(compounded(result))  # type: ignore[arg-type]
+        if base(kind) == FLOAT and result is not None:
+            return float(result) + 0.0  # type: ignore[arg-type]
+        return check_structure(compounded(result))  # type: ignore[arg-type]
     raise FunctionError(f"{_shown(name, values)} returned {result!r}, which is not of type {kind}")
 
 

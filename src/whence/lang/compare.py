@@ -1,6 +1,6 @@
 """The order of values of one kind.
 
-Numbers go by size (nan last), symbols by code point, nil before records, records and lists item by item, branches by
+Numbers go by size (nan last), symbols by code point, nil before everything, records and lists item by item, branches by
 name and then by their arguments.
 """
 
@@ -10,18 +10,39 @@ from math import isnan
 
 from whence.lang.types import Tuple, Value, Variant
 
-# Two keys agree in length and in the type at each position up to where they first differ.
-Key = tuple[int | float | str, ...]
+
+class _Nothing:
+    """What `nil` is to an order: before everything."""
+
+    __slots__ = ()
+
+    def __lt__(self, other: object) -> bool:
+        return other is not self
+
+    def __le__(self, other: object) -> bool:
+        return True
+
+    def __gt__(self, other: object) -> bool:
+        return False
+
+    def __ge__(self, other: object) -> bool:
+        return other is self
+
+
+_NIL = _Nothing()
+
+# Two keys agree in length and in the type at each position up to where they first differ, but for nil.
+Key = tuple[int | float | str | _Nothing, ...]
 
 
 def order_key(row: Tuple) -> Key:
     """The row flattened, so that comparing two keys nests no deeper than comparing two lists of numbers."""
-    key: list[int | float | str] = []
+    key: list[int | float | str | _Nothing] = []
     pending: list[Value] = list(reversed(row))
     while pending:
         match pending.pop():
             case None:
-                key.append(0)
+                key.append(_NIL)
             case tuple() as items:
                 key.append(1)
                 # 1 before each item and 0 at the end put a list before its continuations.

@@ -27,13 +27,26 @@ from whence.lang.diagnostics import (
 from whence.lang.functors import REPLACEABLE, SIGNATURES
 from whence.lang.program import Relation, Transfer, Window
 from whence.lang.tree import Span
-from whence.lang.types import FLOAT, NUMBER, PRIMITIVES, SYMBOL, AdtKind, Field, Kind, ListKind, RecordKind, Types
+from whence.lang.types import (
+    FLOAT,
+    NUMBER,
+    PRIMITIVES,
+    SYMBOL,
+    AdtKind,
+    Field,
+    Kind,
+    ListKind,
+    Nullable,
+    Primitive,
+    RecordKind,
+    Types,
+)
 
 # Comparing a name with thousands of others takes a while: only the first unknown names are.
 MAX_SUGGESTIONS = 20
 MAX_CHAIN = 100
 _STEERING = frozenset({"inline", "no_inline", "magic", "no_magic", "brie", "btree", "btree_delete", "overridable"})
-_ANNOTATED = {int: NUMBER, float: FLOAT, str: SYMBOL, "int": NUMBER, "float": FLOAT, "str": SYMBOL}
+_ANNOTATED: dict[str, Primitive] = {"int": NUMBER, "float": FLOAT, "str": SYMBOL}
 _DIRECTIVE_QUALIFIERS = frozenset({"input", "output", "printsize"})
 
 # What other languages call the primitive types.
@@ -54,13 +67,22 @@ class Functor:
 
 
 def annotated(function: Callable[..., object]) -> Functor | None:
-    """The kinds of a function annotated with int, float and str."""
+    """The kinds of a function annotated with int, float and str, or with `| None` where it takes or gives nil."""
     signature = inspect.signature(function)
-    params = [_ANNOTATED.get(each.annotation) for each in signature.parameters.values()]
-    result = _ANNOTATED.get(signature.return_annotation)
+    params = [_annotation(each.annotation) for each in signature.parameters.values()]
+    result = _annotation(signature.return_annotation)
     if result is None or None in params:
         return None
     return Functor(tuple(param for param in params if param), result)
+
+
+def _annotation(given: object) -> Kind | None:
+    text = given if isinstance(given, str) else given.__name__ if type(given) is type else str(given)
+    optional = re.fullmatch(r"(?:typing\.)?Optional\[(\w+)\]|(\w+) \| None|None \| (\w+)", text)
+    if optional is None:
+        return _ANNOTATED.get(text)
+    inner = _ANNOTATED.get(next(filter(None, optional.groups())))
+    return None if inner is None else Nullable(inner)
 
 
 @dataclass
@@ -204,6 +226,8 @@ class _Declarer:
             name, element = self.resolve(ref.args[0], active)
             return f"list<{name}>", None if element is None else ListKind(element)
         kind = None if ref.args else self._kind(ref.name, active)
+        if kind is None and ref.name.endswith("?") and len(ref.name) > 1:
+            return self._nullable(ref, active)
         if kind is None:
             meant = _ELSEWHERE.get(ref.name.lower())
             otherwise = f"declare it with .type {ref.name} <: symbol, or use number, unsigned, float or symbol"
@@ -213,6 +237,18 @@ class _Declarer:
             advice = suggest(ref.name, (*PRIMITIVES, *self.declared), otherwise)
             self.found.append(UnknownType(ref.span, name=ref.name, advice=advice))
         return self._canonical(ref.name), kind
+
+    def _nullable(self, ref: tree.TypeRef, active: tuple[str, ...]) -> tuple[str, Kind | None]:
+        """`T?`. A name may end in a question mark as well: it was looked up before."""
+        name, kind = self.resolve(replace(ref, name=ref.name[:-1]), active)
+        match kind:
+            case Primitive():
+                return f"{name}?", Nullable(kind)
+            case AdtKind() | ListKind():
+                advice = "give it a branch for what is missing" if isinstance(kind, AdtKind) else "leave it empty"
+                problem = f"values of {kind} cannot be nil"
+                self.found.append(BadTypeDeclaration(ref.span, problem=problem, advice=advice))
+        return name, kind
 
     def _members(self) -> dict[str, frozenset[str]]:
         """Each type with all types whose values it includes."""

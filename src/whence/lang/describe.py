@@ -80,7 +80,7 @@ def say(inferred: Inferred) -> str:
         case TermShape(branches=branches):
             return "a term " + " or ".join(f"${name}" for name in branches)
         case NilShape():
-            return "a record (nil)"
+            return "nil"
         case None if slot.options == NUMERIC:
             return "a number"
         case None if slot.options:

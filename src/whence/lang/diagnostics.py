@@ -224,6 +224,12 @@ class NotASubtype(Diagnostic):
     hint = "use as({what}, {expected}) if the value is meant"
 
 
+class MayBeNil(Diagnostic):
+    code = "W0306"
+    message = "{what} nil, but {where} is {type}"
+    hint = "{advice}"
+
+
 # -- recursion --------------------------------------------------------------------------------------------------------
 
 

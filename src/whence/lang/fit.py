@@ -13,16 +13,20 @@ from whence.lang.program import Relation
 from whence.lang.types import (
     FLOAT,
     NUMBER,
+    RESERVED,
     SYMBOL,
     UNSIGNED,
     AdtKind,
     Kind,
     ListKind,
+    Nullable,
     Primitive,
     RecordKind,
     Tuple,
     Types,
     Variant,
+    base,
+    is_plain,
 )
 
 _RANGES: dict[Kind, tuple[int, int]] = {NUMBER: (-(2**63), 2**63 - 1), UNSIGNED: (0, 2**64 - 1)}
@@ -41,6 +45,9 @@ def fits(value: object, kind: Kind, types: Types) -> bool:
         match kind:
             case Primitive():
                 if not _is_primitive(value, kind):
+                    return False
+            case Nullable(of):
+                if value is not None and not (_is_primitive(value, of) and value != RESERVED.get(of)):
                     return False
             case ListKind(element):
                 if not isinstance(value, tuple):
@@ -89,7 +96,8 @@ def check_rows(relation: Relation, rows: Sequence[Tuple], types: Types) -> None:
         value: Any
         for value in column:
             if not fits(value, each.kind, types):
-                why = "out of range for" if each.kind in _RANGES and isinstance(value, Integral) else "not of type"
+                is_far = base(each.kind) in _RANGES and isinstance(value, Integral)
+                why = "out of range for" if is_far else "not of type"
                 raise ValueError(
                     f"{relation.name}: column {each.name} cannot hold {compounded(value)!r}, which is {why} {each.kind}"
                 )
@@ -97,7 +105,7 @@ def check_rows(relation: Relation, rows: Sequence[Tuple], types: Types) -> None:
 
 def holds_compounds(relation: Relation) -> bool:
     """Whether there are records, branches or lists in its rows."""
-    return not all(isinstance(each.kind, Primitive) for each in relation.fields)
+    return not all(is_plain(each.kind) for each in relation.fields)
 
 
 def with_compounds(row: Tuple) -> Tuple:

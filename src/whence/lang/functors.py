@@ -28,6 +28,10 @@ class Undefined(ArithmeticError):
     """The functor has no value for these arguments; the message says why."""
 
 
+class NilArgument(Undefined):
+    """An argument is nil. That is what nil means, and no reason to warn."""
+
+
 def to_signed(value: int) -> int:
     value &= WORD - 1
     return value - WORD if value >> 63 else value
@@ -130,7 +134,7 @@ _MATH: dict[str, Callable[[float], float]] = {
     )
 }
 # A program may bring functions of its own under these names.
-REPLACEABLE = frozenset(_MATH) | {"dist"}
+REPLACEABLE = frozenset(_MATH) | {"dist", "coalesce", "nullif"}
 
 
 def _math(name: str) -> Callable[[float], float]:
@@ -258,10 +262,12 @@ def matches(pattern: str, text: str, seconds: float | None = None) -> bool:
 
 
 def holds(op: str, left: Value, right: Value, seconds: float | None = None) -> bool:
-    """Whether a comparison other than `=` is true."""
+    """Whether a comparison other than `=` is true. But for `!=`, none is if a side is nil."""
     match op:
         case "!=":
             return left != right
+        case _ if left is None or right is None:
+            return False
         case "<":
             return left < right  # type: ignore[operator]
         case "<=":
@@ -313,6 +319,20 @@ def _float_steps(start: float, end: float, step: float) -> Iterator[float]:
         yield at
         count += 1
         at = start + count * step
+
+
+# -- nil --------------------------------------------------------------------------------------------------------------
+
+# Functors that take nil, each with when its result may be nil, given which of its arguments may be.
+NIL_TAKING: dict[str, Callable[[list[bool]], bool]] = {"coalesce": all, "nullif": lambda _: True}
+
+
+def _coalesce(*values: Value) -> Value:
+    return next((value for value in values if value is not None), None)
+
+
+def _nullif(value: Value, other: Value) -> Value:
+    return None if value == other else value
 
 
 # -- the table --------------------------------------------------------------------------------------------------------
@@ -381,6 +401,8 @@ SIGNATURES: dict[str, tuple[Signature, ...]] = {
     "concat": (Signature(("list", "list"), "list"),),
     "last": (Signature(("list",), "item"),),
     "occurs": (Signature(("list", "item"), NUMBER),),
+    "coalesce": (Signature((ORDERED, ORDERED), ORDERED, variadic=True),),
+    "nullif": (Signature((ORDERED, ORDERED), ORDERED),),
 }
 
 
@@ -430,6 +452,8 @@ _NAMED: dict[tuple[str, str], Callable[..., Value]] = {
     ("concat", "any"): lambda left, right: check_structure(compound(left + right)),
     ("last", "any"): _last,
     ("occurs", "any"): lambda items, item: items.count(item),
+    ("coalesce", "any"): _coalesce,
+    ("nullif", "any"): _nullif,
 }
 
 

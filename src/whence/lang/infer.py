@@ -51,6 +51,7 @@ from whence.lang.types import (
     Kind,
     ListKind,
     Primitive,
+    base,
 )
 from whence.lang.unify import Inferred, ListShape, Mismatch, NilShape, Slot, TermShape, TupleShape, Unifier
 
@@ -66,6 +67,10 @@ class Inference:
     columns: dict[str, list[Inferred]] = field(default_factory=dict)
     # Relations of rules with errors, whose columns may have no kind for that reason alone.
     untyped: set[str] = field(default_factory=set)
+    # Relations whose columns follow from the rules.
+    undeclared: set[str] = field(default_factory=set)
+    # Whether nil stands where records do not.
+    has_nil: bool = False
     columns_without_kind: list[tuple[Relation, int]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -77,7 +82,7 @@ class Inference:
         """Columns of declared relations, and slots for the columns of those that only rules mention."""
         known = self.declarations.relations
         for name, relation in known.items():
-            self.columns[name] = [each.kind for each in relation.fields]
+            self.columns[name] = [base(each.kind) for each in relation.fields]
         for rule in rules:
             self._introduce(rule.head)
         for statement in module.statements:
@@ -103,6 +108,7 @@ class Inference:
         for name, relation in self.declarations.relations.items():
             if not any(each.type == "?" for each in relation.fields):
                 continue
+            self.undeclared.add(name)
             fields: list[Field] = []
             for each, column in zip(relation.fields, self.columns[name], strict=True):
                 kind = self.kinds.resolve(column)
@@ -318,16 +324,16 @@ class RuleInference:
                 raise AssertionError(term)
 
     def _cast(self, ref: tree.TypeRef) -> Kind:
-        kind = self.program.declarations.types.kinds.get(ref.name) if not ref.args else None
+        known = self.program.declarations.types.kinds
+        kind = known.get(ref.name, known.get(ref.name.removesuffix("?"))) if not ref.args else None
         if ref.name == "list" and len(ref.args) == 1:
             return ListKind(self._cast(ref.args[0]))
         if kind is None:
-            known = self.program.declarations.types.kinds
             advice = suggest(ref.name, known, f"declare it with .type {ref.name} <: symbol")
             self.program.found.append(UnknownType(ref.span, name=ref.name, advice=advice))
             self.untyping = True
             return SYMBOL
-        return kind
+        return base(kind)
 
     def _branch(self, term: tree.Branch | tree.Call, name: str, args: tuple[tree.Term, ...]) -> Inferred:
         owners = self.program.declarations.branches.get(name, [])
@@ -360,7 +366,7 @@ class RuleInference:
             for at, arg in enumerate(call.args):
                 param = functor.params[at] if at < len(functor.params) else Slot()
                 self._expect(arg, param, f"an argument of {call.name}", call.name)
-            return functor.result
+            return base(functor.result)
         signatures = SIGNATURES.get(call.name)
         fitting = next((each for each in signatures or () if each.fits(len(call.args))), None)
         if fitting is None and call.name in AGGREGATES and call.name not in self.program.declarations.branches:

@@ -32,6 +32,7 @@ from whence.lang.infer import Inference, RuleInference
 from whence.lang.inline import inline_relations
 from whence.lang.lower import lower_rule
 from whence.lang.normalize import FlatRule, normalize
+from whence.lang.nullable import Nils
 from whence.lang.parser import Parsed, names_in, parse
 from whence.lang.places import find_places
 from whence.lang.preprocess import preprocess
@@ -140,15 +141,13 @@ def check(
         find_places(flat, declarations.relations, found)
     inferred = [RuleInference(inference, rule) for rule in flat]
     inference.finish_relations()
-    rules: list[Rule] = []
-    subsumptions: list[Subsumption] = []
-    for each in inferred:
-        lowered = lower_rule(each, found)
-        if isinstance(lowered, Rule):
-            rules.append(lowered)
-        else:
-            subsumptions.append(lowered)
+    lowered = [lower_rule(each, found) for each in inferred]
     inference.report_untyped()
+    nils = Nils(declarations.relations, inference.kinds.types(), declarations.functors, inference.undeclared, found)
+    if nils.is_needed(has_nil=inference.has_nil):
+        lowered = nils.settle(list(zip(lowered, flat, strict=True)))
+    rules = [each for each in lowered if isinstance(each, Rule)]
+    subsumptions = [each for each in lowered if isinstance(each, Subsumption)]
     _check_subsumptions(subsumptions, diagnostics)
     found += check_transfers(declarations.transfers, declarations.relations)
     errors = _Errors(diagnostics)

@@ -213,7 +213,9 @@ class _Lowering:
                 )
                 return core.Anything(kind or SYMBOL)
             case tree.Nil():
-                return core.Const(None, self.inference.kind_of(term))
+                kind = self.inference.kind_of(term)
+                self.inference.program.has_nil |= not isinstance(kind, RecordKind)
+                return core.Const(None, kind)
             case tree.Bracket(items=items, rest=rest):
                 kind = self.inference.kind_of(term)
                 parts = tuple(self.term(item) for item in items)
@@ -304,9 +306,10 @@ def _check_subtypes(inference: RuleInference, found: list[Diagnostic]) -> None:
             continue
         assert isinstance(literal, tree.Atom)
         for arg, each in zip(literal.args, relation.fields, strict=True):
-            if not isinstance(arg, tree.Variable) or each.type not in members:
+            type_of = each.type if each.type in members else each.type.removesuffix("?")
+            if not isinstance(arg, tree.Variable) or type_of not in members:
                 continue
-            values = members[each.type]
+            values = members[type_of]
             if arg.name in possible:
                 before, type_name, atom = possible[arg.name]
                 if not before & values:
@@ -330,9 +333,10 @@ def _check_subtypes(inference: RuleInference, found: list[Diagnostic]) -> None:
     if relation is None or len(relation.fields) != len(flat.head.args):
         return
     for arg, each in zip(flat.head.args, relation.fields, strict=True):
-        if isinstance(arg, tree.Variable) and arg.name in possible and each.type in members:
+        type_of = each.type if each.type in members else each.type.removesuffix("?")
+        if isinstance(arg, tree.Variable) and arg.name in possible and type_of in members:
             values, type_name, _ = possible[arg.name]
-            if not values <= members[each.type]:
+            if not values <= members[type_of]:
                 found.append(
                     NotASubtype(
                         arg.span,

@@ -39,11 +39,15 @@ class Const:
 
 @dataclass(frozen=True, slots=True)
 class Apply:
-    """A functor applied to terms. `functor` names an entry of `lang.functors` or a registered function."""
+    """A functor applied to terms. `functor` names an entry of `lang.functors` or a registered function.
+
+    Without `takes_nil` it has no value where an argument is nil.
+    """
 
     functor: str
     args: tuple[Term, ...]
     kind: Kind
+    takes_nil: bool = False
 
 
 @dataclass(frozen=True, slots=True)

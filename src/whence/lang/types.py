@@ -53,7 +53,39 @@ class ListKind:
         return f"list<{self.element}>"
 
 
-Kind = Primitive | RecordKind | AdtKind | ListKind
+@dataclass(frozen=True, slots=True)
+class Nullable:
+    """`T?`: the values of a primitive type, or `nil`, which records have anyway."""
+
+    of: Primitive
+
+    def __str__(self) -> str:
+        return f"{self.of}?"
+
+
+Kind = Primitive | RecordKind | AdtKind | ListKind | Nullable
+
+# A number of 64 bits leaves no word for nil: this one stands for it, and has no place where numbers may be nil.
+LEAST, MIDDLE = -(1 << 63), 1 << 63
+RESERVED: Mapping[Primitive, int] = {NUMBER: LEAST, UNSIGNED: MIDDLE}
+
+
+def base(kind: Kind) -> Kind:
+    """The kind of the values that are not nil.
+
+    >>> str(base(Nullable(NUMBER))), str(base(NUMBER))
+    ('number', 'number')
+    """
+    return kind.of if isinstance(kind, Nullable) else kind
+
+
+def is_plain(kind: Kind) -> bool:
+    """Whether values have no parts."""
+    return isinstance(kind, Primitive | Nullable)
+
+
+def may_be_nil(kind: Kind) -> bool:
+    return isinstance(kind, Nullable | RecordKind)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from whence.lang.types import (
     Primitive,
     RecordKind,
     Types,
+    base,
 )
 
 
@@ -44,7 +45,7 @@ class TermShape:
 
 @dataclass(frozen=True, slots=True)
 class NilShape:
-    """`nil`: some record."""
+    """`nil`: of a record or of a primitive type."""
 
 
 Shape = ListShape | TupleShape | TermShape | NilShape
@@ -83,11 +84,12 @@ class Unifier:
     adts: dict[str, dict[str, tuple[Field, ...]]] = field(default_factory=dict)
 
     def unify(self, left: Inferred, right: Inferred) -> Inferred:
+        """Whether a value may be nil is not looked at: `nullable` finds that out once kinds are known."""
         if left is right or left == right:
             return left
-        left = left.root() if isinstance(left, Slot) else left
-        right = right.root() if isinstance(right, Slot) else right
-        if left is right:
+        left = left.root() if isinstance(left, Slot) else base(left)
+        right = right.root() if isinstance(right, Slot) else base(right)
+        if left is right or left == right:
             return left
         if isinstance(left, Slot):
             if isinstance(right, Slot):
@@ -103,10 +105,13 @@ class Unifier:
     def _join(self, left: Slot, right: Slot) -> None:
         """Makes two roots one, which knows all that either did."""
         one, other, options = left.kind, right.kind, right.options
+        was = other
         if left.options is not None:
             options = left.options if options is None else options & left.options
-        if options is not None and (not options or isinstance(one, Shape) or isinstance(other, Shape)):
-            raise Mismatch
+        if options is not None:  # nil is a value of these types, too
+            one, other = (None if isinstance(each, NilShape) else each for each in (one, other))
+            if not options or isinstance(one, Shape) or isinstance(other, Shape):
+                raise Mismatch
         before = right.options
         left.parent, right.options = right, options
         try:
@@ -120,7 +125,7 @@ class Unifier:
             else:
                 right.kind = one or other
         except Mismatch:
-            left.parent, right.options, right.kind = None, before, other
+            left.parent, right.options, right.kind = None, before, was
             raise
 
     def _assign(self, slot: Slot, kind: Kind) -> None:
@@ -152,7 +157,7 @@ class Unifier:
                     raise Mismatch
                 for item, each in zip(items, fields, strict=True):
                     self.unify(item, each.kind)
-            case NilShape(), RecordKind():
+            case NilShape(), RecordKind() | Primitive():
                 pass
             case TermShape(branches=branches), AdtKind(name=name):
                 declared = self.declared.adts[name]

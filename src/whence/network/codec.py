@@ -24,6 +24,7 @@ from whence.lang.types import (
     AdtKind,
     Kind,
     ListKind,
+    Nullable,
     RecordKind,
     Tuple,
     Types,
@@ -156,6 +157,9 @@ class Codec:
         return self._writer(kind)(value, texts)
 
     def _writer(self, kind: Kind) -> _Write:
+        if isinstance(kind, Nullable) and kind not in self._writers:
+            write = self._writer(kind.of)
+            self._writers[kind] = lambda value, texts: b"\0" if value is None else b"\1" + write(value, texts)
         if kind not in self._writers:
             self._writers[kind] = lambda value, texts: self._compound(value, kind, texts)
         return self._writers[kind]
@@ -197,6 +201,8 @@ class Codec:
         count = reader.number()
         if count == 0:
             return None
+        if isinstance(kind, Nullable):
+            return self.read_value(kind.of, reader)
         if isinstance(kind, AdtKind):
             branch = reader.text()
             fields = self.types.adts[kind.name][branch]

@@ -1,6 +1,7 @@
 """Tuples as Arrow columns and back.
 
-Numbers, floats and symbols are columns of their own type. Values made of others are their text, as in fact files.
+Numbers, floats and symbols are columns of their own type, nil among them is null. Values made of others are their text, as in
+fact files.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from whence.io.values import format_value, parse_value
-from whence.lang.types import FLOAT, NUMBER, SYMBOL, UNSIGNED, Field, Kind, Tuple, Types, Value
+from whence.lang.types import FLOAT, NUMBER, SYMBOL, UNSIGNED, Field, Kind, Tuple, Types, Value, base
 from whence.view import View
 
 _NATIVE: dict[Kind, pa.DataType] = {
@@ -24,7 +25,7 @@ _NATIVE: dict[Kind, pa.DataType] = {
 
 
 def column_type(kind: Kind) -> pa.DataType:
-    return _NATIVE.get(kind, pa.string())
+    return _NATIVE.get(base(kind), pa.string())
 
 
 def encode_rows(rows: Sequence[Tuple], fields: Sequence[Field], types: Types) -> list[pa.Array]:
@@ -39,14 +40,16 @@ def encode_view(view: View, types: Types) -> list[pa.Array]:
 
 
 def _encode(values: Sequence[Value], kind: Kind, types: Types) -> pa.Array:
-    if kind in (NUMBER, UNSIGNED, FLOAT):
+    kind = base(kind)
+    if kind in _NATIVE and kind != SYMBOL:
         return pa.array(values, column_type(kind))
     texts: list[Any] = list(values) if kind == SYMBOL else [format_value(value, kind, types) for value in values]
     try:
         return pa.array(texts, pa.string())
     except UnicodeEncodeError:
         # Half of a surrogate pair has no UTF-8 form: such a column is kept as bytes.
-        return pa.array([text.encode(errors="surrogatepass") for text in texts], pa.binary())
+        data = [None if text is None else text.encode(errors="surrogatepass") for text in texts]
+        return pa.array(data, pa.binary())
 
 
 def decode_rows(columns: Sequence[pa.Array | pa.ChunkedArray], fields: Sequence[Field], types: Types) -> list[Tuple]:
@@ -59,5 +62,5 @@ def decode_rows(columns: Sequence[pa.Array | pa.ChunkedArray], fields: Sequence[
 def _decode(column: pa.Array | pa.ChunkedArray, kind: Kind, types: Types) -> list[Value]:
     values: list[Any] = column.to_pylist()
     if pa.types.is_binary(column.type):
-        values = [value.decode(errors="surrogatepass") for value in values]
-    return values if kind in _NATIVE else [parse_value(text, kind, types) for text in values]
+        values = [None if value is None else value.decode(errors="surrogatepass") for value in values]
+    return values if base(kind) in _NATIVE else [parse_value(text, kind, types) for text in values]

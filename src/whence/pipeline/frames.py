@@ -21,7 +21,7 @@ from whence.io.changes import Update
 from whence.io.json_rows import fields_from_json
 from whence.io.updates import DeadLetter
 from whence.lang.program import Program, Relation
-from whence.lang.types import FLOAT, NUMBER, SYMBOL, UNSIGNED, Field, Kind, Types
+from whence.lang.types import FLOAT, NUMBER, RESERVED, SYMBOL, UNSIGNED, Field, Kind, Nullable, Types, base
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -158,7 +158,13 @@ class _Rows:
 
 
 def _converts(column: pa.ChunkedArray, kind: Kind) -> bool:
-    if kind not in _ACCEPTED or column.null_count or not _ACCEPTED[kind](column.type):
+    if isinstance(kind, Nullable):
+        if kind.of in RESERVED:  # one of these numbers is refused: row by row
+            return False
+        kind = kind.of
+    elif column.null_count:
+        return False
+    if kind not in _ACCEPTED or not _ACCEPTED[kind](column.type):
         return False
     if kind == FLOAT and pa.types.is_floating(column.type):
         return not pc.any(pc.is_nan(column)).as_py()
@@ -166,7 +172,7 @@ def _converts(column: pa.ChunkedArray, kind: Kind) -> bool:
 
 
 def _plain(column: pa.ChunkedArray, kind: Kind) -> list[Any]:
-    values: list[Any] = (column.cast(pa.float64()) if kind == FLOAT else column).to_pylist()
+    values: list[Any] = (column.cast(pa.float64()) if base(kind) == FLOAT else column).to_pylist()
     return values
 
 
@@ -176,6 +182,6 @@ def _as_json(value: Any, field: Field) -> Any:
         raise ValueError(f"{field.name}: null is not a value")
     if isinstance(value, float) and isnan(value):
         raise ValueError(f"{field.name}: nan is not a value")
-    if field.kind == UNSIGNED and not isinstance(value, bool | str):
+    if base(field.kind) == UNSIGNED and value is not None and not isinstance(value, bool | str):
         return int(value)
     return value

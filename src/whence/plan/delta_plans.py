@@ -25,7 +25,7 @@ from whence.lang.program import (
     Term,
     Var,
 )
-from whence.lang.types import Kind, ListKind
+from whence.lang.types import Kind, ListKind, Nullable, base
 from whence.plan.join_order import JoinOrder, most_bound
 from whence.plan.steps import (
     Build,
@@ -136,14 +136,16 @@ class _Builder:
                 args = tuple(self._operand(arg) for arg in atom.args)
                 self.steps.append(Check(position, atom.relation, False, args, present=False))
             case Generator(target=target, args=bounds):
-                operands, values = tuple(self._operand(arg) for arg in bounds), self._fresh()
+                operands, values = tuple(self._present(arg) for arg in bounds), self._fresh()
                 self.steps.append(Generate(values, operands, target.kind))
                 self._match(target, Slot(values))
             case Comparison(op="=", left=left, right=right):
                 known, pattern = (left, right) if self._is_bound(left) else (right, left)
                 self._match(pattern, self._operand(known))
+            case Comparison(op="!=", left=left, right=right):
+                self.steps.append(Compare("!=", self._operand(left), self._operand(right), _either(left, right)))
             case Comparison(op=op, left=left, right=right):
-                self.steps.append(Compare(op, self._operand(left), self._operand(right), left.kind))
+                self.steps.append(Compare(op, self._present(left), self._present(right), base(left.kind)))
             case _:
                 raise AssertionError(literal)
 
@@ -197,8 +199,9 @@ class _Builder:
                 return Slot(self.slots[name])
             case Const(value=value, kind=kind):
                 return Constant(value, kind)
-            case Apply(functor=functor, args=args, kind=kind):
-                operands, kinds = tuple(self._operand(arg) for arg in args), tuple(arg.kind for arg in args)
+            case Apply(functor=functor, args=args, kind=kind, takes_nil=takes_nil):
+                operands = tuple((self._operand if takes_nil else self._present)(arg) for arg in args)
+                kinds = tuple(arg.kind if takes_nil else base(arg.kind) for arg in args)
                 target = self._fresh()
                 self.steps.append(Compute(target, functor, operands, kinds, kind))
                 return Slot(target)
@@ -215,6 +218,13 @@ class _Builder:
                 return Slot(target)
             case Anything():
                 raise AssertionError("a wildcard has no value")
+
+    def _present(self, term: Term) -> Operand:
+        """A bound term's value where it is not nil."""
+        operand = self._operand(term)
+        if isinstance(term.kind, Nullable):
+            self.steps.append(Compare("!=", operand, Constant(None, term.kind), term.kind))
+        return operand
 
     def _match(self, pattern: Term, value: Operand) -> None:
         """Steps that make a pattern equal to a value, binding its variables."""
@@ -246,3 +256,8 @@ class _Builder:
         target = self._fresh()
         self.steps.append(Compute(target, "constant", (value,), (kind,), kind))
         return target
+
+
+def _either(left: Term, right: Term) -> Kind:
+    """The kind that two terms are compared in: one that has nil if either has."""
+    return right.kind if isinstance(right.kind, Nullable) else left.kind

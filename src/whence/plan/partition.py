@@ -300,7 +300,7 @@ def _own(rule: Rule, columns: Mapping[str, int], part: int, parts: int) -> Itera
 
 def in_own_part(term: Term, span: Span) -> Comparison:
     """Says that a value belongs to the part that has the rule."""
-    return Comparison("=", Apply(PART, (term,), NUMBER), _OWN, span)
+    return Comparison("=", Apply(PART, (term,), NUMBER, takes_nil=True), _OWN, span)
 
 
 def in_part(rule: Rule, part: int) -> Rule:

@@ -18,6 +18,7 @@ strata are evaluated anew. Maintained are those where going round a circle never
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from whence.lang.order import names_in, names_met
 from whence.lang.program import Apply, Atom, Comparison, Const, Literal, Rule, Term, Var
@@ -207,8 +208,8 @@ def _expanded(term: Term, definitions: dict[str, Term]) -> Term:
         case Var(name=name) if name in definitions:
             rest = {each: definition for each, definition in definitions.items() if each != name}
             return _expanded(definitions[name], rest)
-        case Apply(functor=functor, args=args, kind=kind):
-            return Apply(functor, tuple(_expanded(arg, definitions) for arg in args), kind)
+        case Apply(args=args):
+            return replace(term, args=tuple(_expanded(arg, definitions) for arg in args))
         case _:
             return term
 

@@ -19,7 +19,7 @@ from whence.lang.functors import Undefined
 from whence.lang.order import is_ready
 from whence.lang.program import Aggregation, Atom, Comparison, Const, Literal, Negation, Program, Rule, Term, Var
 from whence.lang.tree import walk
-from whence.lang.types import FLOAT, NUMBER, SYMBOL, UNSIGNED, Kind, Value
+from whence.lang.types import FLOAT, NUMBER, SYMBOL, UNSIGNED, Kind, Nullable, Value, base
 from whence.provenance.derivations import CannotExplain, nothing_derives
 from whence.provenance.derive import EQREL, Deriver
 from whence.provenance.expand import Bounds
@@ -380,6 +380,8 @@ def _number(choices: Iterable[Sequence[object]]) -> int:
 
 def _is_of(value: Value, kind: Kind) -> bool:
     """Whether the value is of a kind that is not made of parts."""
+    if isinstance(kind, Nullable):
+        return value is None or _is_of(value, kind.of)
     if kind == UNSIGNED:
         return isinstance(value, int) and value >= 0
     return isinstance(value, _TYPES.get(kind, ()))
@@ -390,7 +392,7 @@ _TYPES: dict[Kind, type] = {NUMBER: int, FLOAT: float, SYMBOL: str}
 
 def _another(kind: Kind, known: Iterable[Value]) -> list[Value]:
     """A value that is none of these, if there is one to be made up."""
-    taken = set(known)
+    taken, kind = set(known), base(kind)
     numbers: Iterable[Value] = count()
     if kind == SYMBOL:
         numbers = (f"new{at}" for at in count(1))

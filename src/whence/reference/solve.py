@@ -14,7 +14,7 @@ from itertools import islice, repeat
 from whence.lang.aggregates import combine
 from whence.lang.calls import FunctionError, checked_call
 from whence.lang.deep import compound
-from whence.lang.functors import Undefined, holds, implementation, solutions_of_range
+from whence.lang.functors import NilArgument, Undefined, holds, implementation, solutions_of_range
 from whence.lang.order import is_bound
 from whence.lang.program import (
     Aggregation,
@@ -35,7 +35,7 @@ from whence.lang.program import (
     Var,
 )
 from whence.lang.sizes import check_structure
-from whence.lang.types import Kind, Tuple, Value, Variant
+from whence.lang.types import Kind, Nullable, Tuple, Value, Variant, base
 from whence.reference.tables import TupleSet
 
 Environment = dict[str, Value]
@@ -119,7 +119,7 @@ class Solver:
                     if self._holds(op, self.value(left, environment), self.value(right, environment)):
                         yield environment
                 case Generator(target=target, args=args):
-                    bounds = [self.value(arg, environment) for arg in args]
+                    bounds = [self._present(arg, environment) for arg in args]
                     yield from self._match(target, solutions_of_range(*bounds), environment)  # type: ignore[arg-type]
                 case Aggregation(target=target):
                     result = self._aggregate(literal, environment)
@@ -220,13 +220,20 @@ class Solver:
                 return self.round
             case Apply(functor="autoinc"):
                 return self._count(term, environment)
-            case Apply(functor=functor, args=args, kind=kind):
-                values = [self.value(arg, environment) for arg in args]
+            case Apply(functor=functor, args=args, kind=kind, takes_nil=takes_nil):
+                value_of = self.value if takes_nil else self._present
+                values = [value_of(arg, environment) for arg in args]
                 if functor in self.program.functions:
                     return self._call(functor, values, kind)
-                return implementation(functor, args[0].kind if args else None, kind)(*values)
+                return implementation(functor, base(args[0].kind) if args else None, base(kind))(*values)
             case Anything():
                 raise AssertionError("a wildcard has no value")
+
+    def _present(self, term: Term, environment: Environment) -> Value:
+        value = self.value(term, environment)
+        if value is None and isinstance(term.kind, Nullable):
+            raise NilArgument
+        return value
 
     def _call(self, name: str, values: list[Value], kind: Kind) -> Value:
         try:
@@ -244,7 +251,7 @@ class Solver:
 
     def _warn(self, reason: Undefined) -> None:
         assert self.rule is not None
-        if (self.rule.name, str(reason)) not in self.warned:
+        if not isinstance(reason, NilArgument) and (self.rule.name, str(reason)) not in self.warned:
             self.warned.add((self.rule.name, str(reason)))
             warnings.warn(f"{self._where()}: {reason}; nothing is derived there", EvaluationWarning, stacklevel=2)
 

@@ -18,7 +18,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from whence.backends.local.words import Words
-from whence.lang.types import FLOAT, NUMBER, SYMBOL, UNSIGNED, Kind, Value
+from whence.lang.compare import order_key
+from whence.lang.types import FLOAT, NUMBER, SYMBOL, UNSIGNED, Kind, Nullable, Value
 from whence.provenance.show import show_value
 
 _BITS: Mapping[Kind, type[np.generic]] = {NUMBER: np.int64, UNSIGNED: np.uint64, FLOAT: np.float64}
@@ -78,13 +79,21 @@ class Raw:
     def column(self) -> Column:
         if self.distinct is None:
             return Numbers(self.words.view(_BITS[self.kind]))
-        texts = [text.encode("utf-8", "surrogatepass") for text in map(sort_text(self.kind), self.values)]
-        order = pc.array_sort_indices(pa.array(texts, pa.large_binary())).to_numpy()
+        order = self._order()
         rank = np.empty(len(order), dtype=np.int32)
         rank[order] = np.arange(len(order), dtype=np.int32)
         of_word = np.zeros(int(self.distinct[-1]) + 1 if len(self.distinct) else 0, dtype=np.int32)
         of_word[self.distinct] = rank
         return Ranked([self.values[at] for at in order.tolist()], of_word[self.words])
+
+    def _order(self) -> NDArray[Any]:
+        """The places of the distinct values, in order."""
+        if isinstance(self.kind, Nullable):
+            key = key_of(self.kind)
+            return np.array(sorted(range(len(self.values)), key=lambda at: key(self.values[at])), dtype=np.int64)
+        texts = [text.encode("utf-8", "surrogatepass") for text in map(sort_text(self.kind), self.values)]
+        order: NDArray[Any] = pc.array_sort_indices(pa.array(texts, pa.large_binary())).to_numpy()
+        return order
 
 
 def sort_text(kind: Kind) -> Callable[[Value], str]:
@@ -95,6 +104,8 @@ def sort_text(kind: Kind) -> Callable[[Value], str]:
 def key_of(kind: Kind) -> Callable[[Value], Key]:
     """What single values are ordered by, in the order of the arrays."""
     match kind:
+        case Nullable():
+            return lambda value: order_key((value,))
         case _ if kind == FLOAT:
             return _float_key
         case _ if kind in _BITS or kind == SYMBOL:

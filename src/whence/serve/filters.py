@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from whence.io import parse_fields
-from whence.lang.types import SYMBOL, Field, Tuple, Types, Value
+from whence.io.values import parse_value
+from whence.lang.types import SYMBOL, Field, Nullable, Tuple, Types, Value
 from whence.provenance.show import show_value
 from whence.serve.columns import Key, key_of
 
@@ -97,6 +98,8 @@ def _test(condition: Condition, field: Field, types: Types) -> Test:
 def _value(text: str, field: Field, types: Types) -> Value:
     if field.kind == SYMBOL:
         return text
+    if field.kind == Nullable(SYMBOL):
+        return parse_value(text, field.kind, types)
     try:
         return parse_fields(f"({text})", (field,), types)[0]
     except ValueError as error:

@@ -10,6 +10,7 @@ from threading import Lock, RLock
 
 import numpy as np
 
+from whence.backends.local.words import is_number
 from whence.io.changes import Changes, Update
 from whence.lang.program import Program, Relation, output_names
 from whence.lang.types import FLOAT, NUMBER, UNSIGNED, Tuple
@@ -173,6 +174,10 @@ class LiveViews:
                 words = table.column(ids, at)
                 if field.kind in (NUMBER, UNSIGNED, FLOAT):
                     raw.append(Raw(field.kind, words))
+                elif is_number(field.kind):
+                    distinct, places = np.unique(words, return_inverse=True)
+                    values = backend.dictionary.decode_column(distinct, field.kind)
+                    raw.append(Raw(field.kind, places, np.arange(len(distinct)), values))
                 else:
                     occurs = np.zeros(backend.dictionary.bound(field.kind), dtype=np.bool_)
                     occurs[words] = True

@@ -10,8 +10,8 @@ import numpy as np
 from whence.backends.local import machine
 from whence.backends.local.cells import ITEM, NO_ITEM, RECORD, Cells
 from whence.backends.local.instructions import Instructions, Needs
-from whence.backends.local.words import Dictionary, Words
-from whence.lang.types import FLOAT, NUMBER, UNSIGNED, Kind, ListKind, Primitive
+from whence.backends.local.words import Dictionary, Words, is_number
+from whence.lang.types import NUMBER, UNSIGNED, Kind, ListKind, is_plain
 from whence.plan.steps import Build, Check, Compare, Compute, Constant, DeltaPlan, Join, Operand, Slot, TakeApart
 
 _COMPARISONS = {"=": 0, "!=": 1, "<": 2, "<=": 3, ">": 4, ">=": 5}
@@ -79,7 +79,7 @@ class _Assembly:
 
     def encode(self, constant: Constant) -> int:
         word = self.dictionary.encode(constant.value, constant.kind)
-        if constant.kind not in (NUMBER, UNSIGNED, FLOAT):
+        if not is_number(constant.kind):
             self.constants.add((constant.kind, word))
         return word
 
@@ -186,7 +186,7 @@ class _Assembly:
     def _make(self, cells: Cells, tag: int, target: int, operands: list[int]) -> None:
         self.makes.append(cells)
         kinds = cells.parts[tag]
-        sized = [0 if isinstance(kind, Primitive) else self.cells_of(kind).address for kind in kinds]
+        sized = [0 if is_plain(kind) else self.cells_of(kind).address for kind in kinds]
         words = [machine.BUILD, target, cells.address, tag, cells.base_size(tag), len(kinds)]
         self._emit([*words, *operands, *sized])
 

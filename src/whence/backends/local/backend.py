@@ -21,7 +21,7 @@ from whence.backends.local.instructions import Assembled
 from whence.backends.local.shared import Shared
 from whence.backends.local.spreading import Spreading, Watching, describe
 from whence.backends.local.table import Table
-from whence.backends.local.words import Words
+from whence.backends.local.words import Words, is_number
 from whence.engine.guard import Guard
 from whence.engine.protocol import (
     ADDED,
@@ -42,7 +42,7 @@ from whence.lang.calls import FunctionError, checked_call
 from whence.lang.functors import solutions_of_range
 from whence.lang.program import Program
 from whence.lang.sizes import TooLarge
-from whence.lang.types import FLOAT, NUMBER, UNSIGNED, Kind, ListKind, Tuple, Value
+from whence.lang.types import Kind, ListKind, Tuple, Value
 from whence.limits import Limits, makes_too_large
 from whence.plan.extract_aggregates import AggregateSpec
 from whence.plan.steps import (
@@ -66,7 +66,6 @@ from whence.reference import EvaluationWarning
 PORTION = 1 << 14
 B = TypeVar("B", bound=Batch)
 _NO_IDS: Ids = np.empty(0, dtype=np.int32)
-_NUMBERS = (NUMBER, UNSIGNED, FLOAT)
 # So many pairs a join may make at once.
 PAIRS = 1 << 20
 
@@ -179,11 +178,11 @@ class LocalBackend:
         for name, kinds in self.kinds.items():
             for pinned in self.pinned:
                 if name in pinned:
-                    yield from ((kind, pinned[name][:, at]) for at, kind in enumerate(kinds) if kind not in _NUMBERS)
+                    yield from ((kind, pinned[name][:, at]) for at, kind in enumerate(kinds) if not is_number(kind))
             table = self.tables[name]
             ids = table.ids()
             for at, kind in enumerate(kinds):
-                if kind not in _NUMBERS:
+                if not is_number(kind):
                     yield kind, table.column(ids, at)
 
     def scratch(self) -> LocalBackend:

@@ -11,10 +11,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from whence.backends.local.words import Dictionary, Words
+from whence.backends.local.words import Dictionary, Words, nil_word
 from whence.engine.protocol import Watch
 from whence.lang.functors import Undefined, implementation, matches
-from whence.lang.types import FLOAT, NUMBER, SYMBOL, UNSIGNED, Kind, Value
+from whence.lang.types import FLOAT, NUMBER, SYMBOL, UNSIGNED, Kind, Nullable, Value, base, may_be_nil
 
 Mask = NDArray[np.bool_]
 # So many values between two looks at the time.
@@ -55,6 +55,8 @@ def apply_functor(
 ) -> Result:
     if functor == "constant":
         return Result(columns[0])
+    if functor == "coalesce":
+        return Result(_first_present(columns, arg_kinds))
     if kind in (NUMBER, UNSIGNED) and all(each == kind for each in arg_kinds):
         if functor in _DIRECT:
             return Result(_DIRECT[functor](*columns))
@@ -71,8 +73,15 @@ def apply_functor(
             return _defined(-reals[0] if len(reals) == 1 else reals[0] - reals[1])
         if functor in ("min", "max"):
             return _defined(_fold(np.minimum if functor == "min" else np.maximum, reals))
-    function = implementation(functor, arg_kinds[0] if arg_kinds else None, kind)
+    function = implementation(functor, base(arg_kinds[0]) if arg_kinds else None, base(kind))
     return apply_function(function, columns, arg_kinds, kind, dictionary, watch=watch)
+
+
+def _first_present(columns: Sequence[Words], kinds: Sequence[Kind]) -> Words:
+    result = columns[-1]
+    for column, kind in zip(columns[-2::-1], kinds[-2::-1], strict=True):
+        result = np.where(column == nil_word(kind), result, column) if isinstance(kind, Nullable) else column
+    return result
 
 
 def _fold(combine: Callable[..., NDArray], columns: Sequence[NDArray]) -> NDArray:  # type: ignore[type-arg]
@@ -102,7 +111,7 @@ def apply_function(
     values: list[Value] = []
     defined = np.ones(len(columns[0]) if columns else 1, dtype=np.bool_)
     reason = ""
-    placeholder: Value = 0 if kind in (NUMBER, UNSIGNED) else 0.0 if kind == FLOAT else ""
+    placeholder: Value = None if may_be_nil(kind) else 0 if kind in (NUMBER, UNSIGNED) else 0.0 if kind == FLOAT else ""
     for at, args in enumerate(zip(*decoded, strict=True)):
         if at % FEW == 0:
             watch.look()

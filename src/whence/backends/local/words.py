@@ -1,6 +1,7 @@
 """Values as 64-bit words and back.
 
-Numbers are themselves, unsigned numbers and floats their bits; symbols are numbered as they are first seen, and records, branches
+Numbers are themselves, unsigned numbers and floats their bits; nil is the word of the least number (no float has it, for -0.0 is
+0.0), but for symbols, of which it is the first. Symbols are numbered as they are first seen, and records, branches
 and lists are cells (see `cells`), each value once, so that equal words are equal values.
 
 Words that no row holds any more are given up and used again, when there are more of them than of those that rows hold: what
@@ -23,17 +24,20 @@ from whence.lang.deep import FEW, compound
 from whence.lang.fit import fits
 from whence.lang.types import (
     FLOAT,
+    LEAST,
     NUMBER,
     SYMBOL,
     UNSIGNED,
     AdtKind,
     Kind,
     ListKind,
-    Primitive,
+    Nullable,
     Tuple,
     Types,
     Value,
     Variant,
+    base,
+    is_plain,
 )
 
 Words = NDArray[np.int64]
@@ -70,8 +74,8 @@ class Dictionary:
 
     def __init__(self, types: Types | None = None) -> None:
         self.types = types or Types()
-        self.values: list[str | None] = []  # None where a number is free
-        self.numbers: dict[str, int] = {}
+        self.values: list[str | None] = [None]  # where a number is free, and for nil, which is the first
+        self.numbers: dict[str | None, int] = {None: 0}
         self.free: list[int] = []
         self.cells: dict[Kind, Cells] = {}
         self.holders: WeakSet[Holder] = WeakSet()
@@ -87,7 +91,7 @@ class Dictionary:
             for each in self.holders:
                 each.cells_changed()
 
-    def number(self, text: str) -> int:
+    def number(self, text: str | None) -> int:
         number = self.numbers.get(text)
         if number is None:
             if self.free:
@@ -108,11 +112,15 @@ class Dictionary:
 
     def bound(self, kind: Kind) -> int:
         """All words of a kind that is not of numbers are below this."""
-        return len(self.values) if kind == SYMBOL else self.cells_of(kind).used
+        return len(self.values) if base(kind) == SYMBOL else self.cells_of(kind).used
 
     # -- one value
 
     def encode(self, value: Value, kind: Kind) -> int:
+        if isinstance(kind, Nullable):
+            if value is None:
+                return nil_word(kind)
+            kind = kind.of
         if kind == NUMBER:
             return value  # type: ignore[return-value]
         if kind == UNSIGNED:
@@ -127,9 +135,9 @@ class Dictionary:
         """The word of a value that may be of any kind; None if no row can hold it."""
         if not fits(value, kind, self.types):
             return None
-        if kind in _NUMBERS:
+        if is_number(kind):
             return self.encode(value, kind)  # type: ignore[arg-type]
-        if kind == SYMBOL:
+        if base(kind) == SYMBOL:
             return self.numbers.get(value)  # type: ignore[call-overload,no-any-return]
         word = int(self._encode_structures([value], kind, is_new=False)[0])  # type: ignore[list-item]
         return None if word < 0 else word
@@ -137,11 +145,13 @@ class Dictionary:
     # -- columns
 
     def encode_column(self, values: Sequence[Value], kind: Kind) -> Words:
-        if isinstance(kind, Primitive):
+        if is_plain(kind):
             return self._encode_primitives(values, kind, is_new=True)
         return self._encode_structures(values, kind, is_new=True)
 
     def decode_column(self, words: Words, kind: Kind) -> list[Value]:
+        if isinstance(kind, Nullable):
+            return self._decode_nullable(words, kind)
         if kind == NUMBER:
             return words.tolist()  # type: ignore[no-any-return]
         if kind == UNSIGNED:
@@ -152,6 +162,13 @@ class Dictionary:
             values = self.values
             return [values[number] for number in words.tolist()]
         return self._decode_structures(words, kind)
+
+    def _decode_nullable(self, words: Words, kind: Nullable) -> list[Value]:
+        values = self.decode_column(words, kind.of)
+        if kind.of != SYMBOL:
+            for at in np.flatnonzero(words == LEAST).tolist():
+                values[at] = None
+        return values
 
     def encode_rows(self, rows: Iterable[Tuple], kinds: Sequence[Kind]) -> Lines:
         listed = list(rows)
@@ -169,6 +186,8 @@ class Dictionary:
     # -- records, branches and lists, from the outside in and back: values may be nested deeper than Python can recurse
 
     def _encode_primitives(self, values: Sequence[Value], kind: Kind, *, is_new: bool) -> Words:
+        if isinstance(kind, Nullable):
+            return self._encode_nullable(values, kind.of, is_new=is_new)
         if kind == NUMBER:
             return np.array(values, dtype=np.int64)
         if kind == UNSIGNED:
@@ -178,6 +197,15 @@ class Dictionary:
         if is_new:
             return np.array([self.number(value) for value in values], dtype=np.int64)  # type: ignore[arg-type]
         return np.array([self.numbers.get(value, -1) for value in values], dtype=np.int64)  # type: ignore[arg-type]
+
+    def _encode_nullable(self, values: Sequence[Value], kind: Kind, *, is_new: bool) -> Words:
+        if kind == SYMBOL or None not in values:
+            return self._encode_primitives(values, kind, is_new=is_new)
+        words = np.full(len(values), LEAST, dtype=np.int64)
+        present = [value for value in values if value is not None]
+        places = [at for at, value in enumerate(values) if value is not None]
+        words[places] = self._encode_primitives(present, kind, is_new=is_new)
+        return words
 
     def _encode_structures(self, values: Sequence[Value], kind: Kind, *, is_new: bool) -> Words:
         level: dict[Kind, list[Value]] = {kind: list(values)}
@@ -219,21 +247,21 @@ class Dictionary:
     def _inside(self, opened: _Opened) -> Iterable[tuple[Kind, Words]]:
         """The columns of parts that are structures themselves."""
         if isinstance(opened.kind, ListKind):
-            if not isinstance(opened.kind.element, Primitive):
+            if not is_plain(opened.kind.element):
                 yield opened.kind.element, opened.lines[:, 0]
             return
         for tag, kinds in enumerate(self.cells_of(opened.kind).parts):
-            if not all(isinstance(each, Primitive) for each in kinds):
+            if not all(map(is_plain, kinds)):
                 own = opened.lines[opened.lines[:, 0] == tag]
                 for at, each in enumerate(kinds, 1):
-                    if not isinstance(each, Primitive):
+                    if not is_plain(each):
                         yield each, own[:, at]
 
     def _closed(self, opened: _Opened, known: dict[Kind, dict[int, Value]]) -> Iterable[tuple[int, Value]]:
         """The values of opened cells, by word, given those of their parts."""
 
         def column(words: Words, kind: Kind) -> list[Value]:
-            if isinstance(kind, Primitive):
+            if is_plain(kind):
                 return self.decode_column(words, kind)
             values = known[kind] if len(words) else {}
             return [values[word] for word in words.tolist()]
@@ -241,7 +269,7 @@ class Dictionary:
         if isinstance(opened.kind, ListKind):
             items = column(opened.lines[:, 0], opened.kind.element)
             ends = np.cumsum(opened.lengths).tolist()
-            is_flat = isinstance(opened.kind.element, Primitive)
+            is_flat = is_plain(opened.kind.element)
             for word, end, length in zip(opened.words.tolist(), ends, opened.lengths.tolist(), strict=True):
                 made = items[end - length : end]
                 yield word, tuple(made) if is_flat and length <= FEW else compound(made)
@@ -252,7 +280,7 @@ class Dictionary:
             words = opened.words[chosen].tolist()
             columns = [column(opened.lines[chosen, at], kind) for at, kind in enumerate(kinds, 1)]
             rows: Iterable[Tuple] = zip(*columns, strict=True) if columns else [()] * len(words)
-            if len(kinds) > FEW or not all(isinstance(kind, Primitive) for kind in kinds):
+            if len(kinds) > FEW or not all(map(is_plain, kinds)):
                 rows = map(compound, rows)
             if isinstance(opened.kind, AdtKind):
                 name = cells.names[tag]
@@ -287,7 +315,7 @@ class Dictionary:
         return len(self) > self._limit
 
     def __len__(self) -> int:
-        return len(self.numbers) + sum(map(len, self.cells.values()))
+        return len(self.numbers) - 1 + sum(map(len, self.cells.values()))
 
     def reclaim(self) -> None:
         """Gives up what no holder holds. To be called between epochs."""
@@ -309,11 +337,17 @@ class Dictionary:
     @property
     def nbytes(self) -> int:
         """About what it takes: of symbols, the texts and what Python keeps with each."""
-        symbols = len(self.values) * _BYTES_OF_SYMBOL + sum(map(len, self.numbers))
+        symbols = len(self.values) * _BYTES_OF_SYMBOL + sum(map(len, filter(None, self.numbers)))
         return symbols + sum(cells.nbytes for cells in self.cells.values())
 
 
-_NUMBERS = (NUMBER, UNSIGNED, FLOAT)
+def is_number(kind: Kind) -> bool:
+    """Whether words are what they say, and not the numbers of something kept elsewhere."""
+    return is_plain(kind) and base(kind) != SYMBOL
+
+
+def nil_word(kind: Nullable) -> int:
+    return 0 if kind.of == SYMBOL else LEAST
 
 
 class _Marker:
@@ -329,7 +363,7 @@ class _Marker:
         self.parts = np.zeros((len(listed), 1 + max((len(parts) for _, parts in listed), default=0)), dtype=np.int64)
         for at, (_, parts) in enumerate(listed):
             for column, kind in enumerate(parts, 1):
-                if kind == SYMBOL:
+                if base(kind) == SYMBOL:
                     self.parts[at, column] = A_SYMBOL
                 elif kind in self.numbers:  # of other kinds there are no cells
                     self.parts[at, column] = A_CELL + self.numbers[kind]
@@ -343,7 +377,7 @@ class _Marker:
         ).reshape(-1, 3)
 
     def mark(self, kind: Kind, words: Words) -> None:
-        if kind == SYMBOL:
+        if base(kind) == SYMBOL:
             self.symbols[words] = 1
         elif len(words):
             mark_cells(np.ascontiguousarray(words), self.numbers[kind], self.kinds, self.parts, self.symbols)
@@ -376,7 +410,7 @@ class _Part:
 
     def _column(self, values: list[Value], kind: Kind, below: dict[Kind, list[Value]]) -> tuple[Kind, list[Value], int]:
         """A column of parts: where in the lists below it begins, if it goes there."""
-        if isinstance(kind, Primitive):
+        if is_plain(kind):
             return kind, values, 0
         listed = below.setdefault(kind, [])
         begin = len(listed)
@@ -410,7 +444,7 @@ class _Part:
     ) -> Words:
         """The words of a column of parts, whose sizes are added up."""
         kind, values, begin = column
-        if isinstance(kind, Primitive):
+        if is_plain(kind):
             return dictionary._encode_primitives(values, kind, is_new=is_new)  # noqa: SLF001 - one thing in two classes
         words = below[kind][begin : begin + len(values)]
         if is_new:

@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from whence.backends.local.words import Dictionary, Words
+from whence.backends.local.words import Dictionary, Words, nil_word
 from whence.backends.spark.shapes import BRANCH, Shapes
 from whence.io.values import format_value, parse_value
 from whence.lang.deep import compound
@@ -21,15 +22,18 @@ from whence.lang.types import (
     Field,
     Kind,
     ListKind,
+    Nullable,
     RecordKind,
     Value,
     Variant,
+    base,
 )
 
 _SIMPLE = {NUMBER: pa.int64(), UNSIGNED: pa.int64(), FLOAT: pa.float64(), SYMBOL: pa.string()}
 
 
 def arrow_type(kind: Kind, shapes: Shapes) -> pa.DataType:
+    kind = base(kind)
     if kind in _SIMPLE:
         return _SIMPLE[kind]
     if shapes.is_text(kind):
@@ -50,6 +54,8 @@ def _struct(fields: tuple[Field, ...], shapes: Shapes) -> pa.DataType:
 
 
 def to_words(array: pa.Array, kind: Kind, shapes: Shapes, dictionary: Dictionary) -> Words:
+    if isinstance(kind, Nullable):
+        return _nullable_to_words(array, kind, shapes, dictionary)
     if kind in (NUMBER, UNSIGNED):
         words: Words = array.to_numpy(zero_copy_only=False)
         return words
@@ -60,6 +66,15 @@ def to_words(array: pa.Array, kind: Kind, shapes: Shapes, dictionary: Dictionary
         numbers = np.array([dictionary.number(text) for text in encoded.dictionary.to_pylist()], dtype=np.int64)
         return numbers[encoded.indices.to_numpy(zero_copy_only=False)] if len(numbers) else numbers
     return dictionary.encode_column(to_values(array, kind, shapes), kind)
+
+
+def _nullable_to_words(array: pa.Array, kind: Nullable, shapes: Shapes, dictionary: Dictionary) -> Words:
+    if not array.null_count:
+        return to_words(array, kind.of, shapes, dictionary)
+    words: Words = np.full(len(array), nil_word(kind), dtype=np.int64)
+    valid = array.is_valid()
+    words[valid.to_numpy(zero_copy_only=False)] = to_words(array.filter(valid), kind.of, shapes, dictionary)
+    return words
 
 
 class Texts:
@@ -73,6 +88,10 @@ class Texts:
 
 
 def from_words(words: Words, kind: Kind, shapes: Shapes, dictionary: Dictionary, texts: Texts) -> pa.Array:
+    if isinstance(kind, Nullable) and kind.of != SYMBOL:
+        array = from_words(words, kind.of, shapes, dictionary, texts)
+        return pc.if_else(pa.array(words == nil_word(kind)), pa.scalar(None, array.type), array)
+    kind = base(kind)  # the text of nil is null
     if kind in (NUMBER, UNSIGNED):
         return pa.array(words)
     if kind == FLOAT:
@@ -94,6 +113,9 @@ def from_values(values: list[Value], kind: Kind, shapes: Shapes) -> pa.Array:
 
 
 def _reader(kind: Kind, shapes: Shapes) -> Callable[..., Value]:
+    if isinstance(kind, Nullable):
+        read_present = _reader(kind.of, shapes)
+        return lambda item: None if item is None else read_present(item)
     if kind in (NUMBER, FLOAT, SYMBOL):
         return lambda item: item
     if kind == UNSIGNED:
@@ -123,6 +145,9 @@ def _readers(fields: tuple[Field, ...], shapes: Shapes) -> list[tuple[str, Calla
 
 
 def _writer(kind: Kind, shapes: Shapes) -> Callable[..., object]:
+    if isinstance(kind, Nullable):
+        write_present = _writer(kind.of, shapes)
+        return lambda value: None if value is None else write_present(value)
     if kind in (NUMBER, FLOAT, SYMBOL):
         return lambda value: value
     if kind == UNSIGNED:

@@ -22,6 +22,7 @@ from pyspark.sql.types import (
     FloatType,
     IntegerType,
     LongType,
+    NullType,
     ShortType,
     StringType,
     StructType,
@@ -35,7 +36,23 @@ from whence.backends.spark.shapes import BRANCH, UNIT, Shapes, name, string
 from whence.backends.spark.udfs import as_udf
 from whence.io.values import format_value, parse_value
 from whence.lang.program import Relation
-from whence.lang.types import FLOAT, NUMBER, SYMBOL, UNSIGNED, AdtKind, Field, Kind, ListKind, RecordKind, Tuple, Types
+from whence.lang.types import (
+    FLOAT,
+    NUMBER,
+    RESERVED,
+    SYMBOL,
+    UNSIGNED,
+    AdtKind,
+    Field,
+    Kind,
+    ListKind,
+    Nullable,
+    RecordKind,
+    Tuple,
+    Types,
+    base,
+    may_be_nil,
+)
 
 NULLS = ("refuse", "drop")
 _SMALL = (ByteType, ShortType, IntegerType)
@@ -119,7 +136,7 @@ def _pair_columns(frame: DataFrame, relation: Relation) -> list[str]:
 
 
 def _is_required(kind: Kind) -> bool:
-    return not isinstance(kind, RecordKind)
+    return not may_be_nil(kind)
 
 
 class _Incoming:
@@ -129,14 +146,28 @@ class _Incoming:
         self.shapes = shapes
 
     def required(self, value: str, found: DataType, kind: Kind, where: str) -> str:
-        """With a check for null, which only a record's nil may be."""
-        converted = self.convert(value, found, kind, where)
+        """With a check for null, which nil may be, and for the number that nil takes the place of."""
+        converted = self.convert(value, found, base(kind), where)
         if not _is_required(kind):
-            return converted
-        advice = "evaluate(…, nulls='drop') leaves out rows with a null" if "." not in where else "null is not a value"
+            return self._told_apart(converted, kind, where) if isinstance(kind, Nullable) else converted
+        advice = (
+            f"declare it as {kind}? if it may be nil; evaluate(…, nulls='drop') leaves out rows with a null"
+            if "." not in where
+            else "null is not a value"
+        )
         return f"coalesce({converted}, raise_error({string(f'{where}: there is a null; {advice}')}))"
 
+    def _told_apart(self, converted: str, kind: Nullable, where: str) -> str:
+        if kind.of not in RESERVED:
+            return converted
+        problem = string(f"{where}: {RESERVED[kind.of]} is out of range for {kind}")
+        return (
+            f"if({converted} = {self.shapes.literal(RESERVED[kind.of], kind.of)}, raise_error({problem}), {converted})"
+        )
+
     def convert(self, value: str, found: DataType, kind: Kind, where: str) -> str:
+        if isinstance(found, NullType):
+            return f"cast({value} as {self.shapes.sql_type(kind)})"
         if self.shapes.is_text(kind):
             return value if isinstance(found, _TEXT) else self._misfit(found, kind, where)
         if kind == NUMBER:
@@ -271,14 +302,14 @@ def _outgoing(value: str, kind: Kind, shapes: Shapes) -> str:
     """A value in its outer shape: only what holds unsigned numbers differs."""
     if shapes.sql_type(kind) == shapes.sql_type(kind, outside=True):
         return value
-    match kind:
+    match base(kind):
         case ListKind(element):
             return f"transform({value}, item -> {_outgoing('item', element, shapes)})"
-        case RecordKind():
-            return f"if({value} is null, null, {_outgoing_struct(value, shapes.fields_of(kind), shapes)})"
-        case AdtKind():
+        case RecordKind() as record:
+            return f"if({value} is null, null, {_outgoing_struct(value, shapes.fields_of(record), shapes)})"
+        case AdtKind() as adt:
             members = [f"{string(BRANCH)}, {value}.{BRANCH}"]
-            for branch, fields in shapes.branches_of(kind).items():
+            for branch, fields in shapes.branches_of(adt).items():
                 below = f"{value}.{name(branch)}"
                 members.append(
                     f"{string(branch)}, if({below} is null, null, {_outgoing_struct(below, fields, shapes)})"

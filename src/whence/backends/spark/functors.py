@@ -18,7 +18,7 @@ from whence.backends.spark.shapes import Shapes
 from whence.backends.spark.udfs import as_udf
 from whence.lang.calls import FunctionError, checked_call
 from whence.lang.functors import Undefined, cast, holds, implementation, ordinal
-from whence.lang.types import FLOAT, NUMBER, SYMBOL, UNSIGNED, Kind, ListKind, RecordKind, Types, Value
+from whence.lang.types import FLOAT, NUMBER, SYMBOL, UNSIGNED, Kind, ListKind, Types, Value, base, may_be_nil
 
 _WORD = "18446744073709551616BD"
 _HALF = "9223372036854775808BD"
@@ -134,6 +134,10 @@ def functor_sql(functor: str, args: Sequence[str], arg_kinds: Sequence[Kind], ki
     """The functor's value as SQL, null where it has none; or None if there is no SQL that means the same."""
     if functor == "constant":
         return args[0]
+    if functor == "coalesce":
+        return f"coalesce({', '.join(args)})"
+    if functor == "nullif":
+        return f"if({args[0]} <=> {args[1]}, null, {args[0]})"
     if functor == "as" and arg_kinds[0] in (NUMBER, UNSIGNED) and kind in (NUMBER, UNSIGNED):
         return args[0]
     if (functor, arg_kinds[0] if arg_kinds else None) in _CONVERSIONS:
@@ -161,7 +165,7 @@ def comparison_sql(op: str, left: str, right: str, kind: Kind) -> str | None:
 
 def equality(left: str, right: str, kind: Kind) -> str:
     """nil equals nil, which is null here."""
-    return f"{left} {'<=>' if isinstance(kind, RecordKind) else '='} {right}"
+    return f"{left} {'<=>' if may_be_nil(kind) else '='} {right}"
 
 
 @dataclass(frozen=True)
@@ -213,7 +217,7 @@ def functor_udf(functor: str, args: Sequence[Column], arg_kinds: Sequence[Kind],
     elif functor == "ord":
         function = ordinal
     else:
-        function = implementation(functor, arg_kinds[0], kind)
+        function = implementation(functor, base(arg_kinds[0]), base(kind))
     return _udf(function, args, arg_kinds, kind, shapes)
 
 

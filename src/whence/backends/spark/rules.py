@@ -22,7 +22,7 @@ from whence.backends.spark.functors import (
 )
 from whence.backends.spark.shapes import BRANCH, UNIT, Shapes, name, string
 from whence.lang.program import Program, Rule
-from whence.lang.types import AdtKind, Kind, ListKind, RecordKind
+from whence.lang.types import AdtKind, Kind, ListKind, Nullable, RecordKind
 from whence.plan.delta_plans import delta_plans
 from whence.plan.steps import (
     Build,
@@ -72,7 +72,7 @@ def why_not_sql(plan: DeltaPlan, program: Program, shapes: Shapes) -> str:
                 return f"rule {plan.rule.name} has a range"
             case Build(kind=kind) | TakeApart(kind=kind) if shapes.is_text(kind):
                 return f"rule {plan.rule.name} looks into values of {kind}, for which Spark has no type"
-            case Compute(functor=functor, arg_kinds=arg_kinds, kind=RecordKind() as kind):
+            case Compute(functor=functor, arg_kinds=arg_kinds, kind=(RecordKind() | Nullable()) as kind):
                 is_registered = functor in program.functions
                 if is_registered or functor_sql(functor, [""] * len(arg_kinds), arg_kinds, kind) is None:
                     return f"rule {plan.rule.name} computes a {kind} with {functor}, which may be nil"

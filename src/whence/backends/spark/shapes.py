@@ -1,8 +1,8 @@
 """How values look inside Spark: the SQL types of kinds, and constants as SQL text.
 
-Unsigned numbers are decimal(20) to the outside and, inside, the bits of a bigint, on which arithmetic is that of numbers. A
-record is a struct, nil is null; a list is an array; a branch is a struct of its name and one struct for each branch that has
-fields. Spark knows no type that contains itself, so that such values travel as text, written as in fact files.
+Unsigned numbers are decimal(20) to the outside and, inside, the bits of a bigint, on which arithmetic is that of numbers. Nil of
+whatever kind is null. A record is a struct; a list is an array; a branch is a struct of its name and one struct for each branch
+that has fields. Spark knows no type that contains itself, so that such values travel as text, written as in fact files.
 """
 
 from __future__ import annotations
@@ -20,10 +20,12 @@ from whence.lang.types import (
     Field,
     Kind,
     ListKind,
+    Nullable,
     RecordKind,
     Types,
     Value,
     Variant,
+    base,
 )
 
 # The column of a relation that has none.
@@ -82,6 +84,7 @@ class Shapes:
         return {branch: fields for branch, fields in self.types.adts[kind.name].items() if fields}
 
     def _sql_type(self, kind: Kind, *, outside: bool = False) -> str:
+        kind = base(kind)
         if outside and kind == UNSIGNED:
             return "decimal(20,0)"
         if kind in _SIMPLE:
@@ -105,6 +108,9 @@ class Shapes:
 
     def literal(self, value: Value, kind: Kind) -> str:
         """A constant as SQL."""
+        if value is None and isinstance(kind, Nullable):
+            return f"cast(null as {self.sql_type(kind)})"
+        kind = base(kind)
         if kind == FLOAT:
             return f"double('{float(value) + 0.0!r}')"  # type: ignore[arg-type]
         if kind == UNSIGNED:

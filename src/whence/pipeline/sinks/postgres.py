@@ -17,7 +17,7 @@ from whence.io.json_text import write_json
 from whence.io.updates import as_json
 from whence.io.values import format_value
 from whence.lang.program import Program, Relation, output_names
-from whence.lang.types import FLOAT, NUMBER, SYMBOL, UNSIGNED, Kind, Tuple, Types
+from whence.lang.types import FLOAT, NUMBER, SYMBOL, UNSIGNED, Kind, Nullable, Tuple, Types, base
 from whence.pipeline.extras import extra
 from whence.pipeline.postgres import Connection, connect, identifier
 from whence.pipeline.sinks import Sink, SinkWarning
@@ -195,7 +195,7 @@ class _Table:
         self._types = types
         self._name = identifier(schema, relation.name)
         self._columns = [identifier(field.name) for field in relation.fields]
-        self._kinds = [sql.SQL(_COLUMN_TYPES.get(field.kind, "text")) for field in relation.fields]
+        self._kinds = [sql.SQL(_COLUMN_TYPES.get(base(field.kind), "text")) for field in relation.fields]
 
     def create(self) -> sql.Composed:
         columns = [sql.SQL(" ").join(pair) for pair in zip(self._columns, self._kinds, strict=True)]
@@ -220,7 +220,11 @@ class _Table:
         )
 
     def delete(self) -> sql.Composed:
-        same = [sql.SQL("held.{0} = gone.{0}").format(column) for column in self._columns]
+        same = [
+            sql.SQL("held.{0} IS NOT DISTINCT FROM gone.{0}" if isinstance(field.kind, Nullable) else "held.{0} = gone.{0}")
+            .format(column)
+            for column, field in zip(self._columns, self.relation.fields, strict=True)
+        ]  # fmt: skip
         return sql.SQL("DELETE FROM {} AS held USING unnest({}) AS gone ({}) WHERE {}").format(
             self._name, self._arrays(), _commas(self._columns), sql.SQL(" AND ").join(same)
         )
@@ -228,7 +232,7 @@ class _Table:
     def columns(self, rows: list[Tuple]) -> list[list[Any]]:
         return [
             list(values)
-            if field.kind in _COLUMN_TYPES
+            if base(field.kind) in _COLUMN_TYPES
             else [format_value(each, field.kind, self._types) for each in values]
             for values, field in zip(zip(*rows, strict=True), self.relation.fields, strict=True)
         ]
