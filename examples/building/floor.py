@@ -28,7 +28,9 @@ class Floor:
     points: list[Row] = field(default_factory=list)
     corridors: list[Row] = field(default_factory=list)
     plugs: list[Row] = field(default_factory=list)
-    settings: list[Row] = field(default_factory=lambda: [("seated", 20_000), ("dark", 50), ("warm", 260)])
+    settings: list[Row] = field(
+        default_factory=lambda: [("seated", 20_000), ("dark", 50), ("warm", 260), ("server watts", 35)]
+    )
 
     def tables(self) -> Iterator[tuple[str, str, list[Row]]]:
         """Name, columns as SQL has them with the key first, rows."""

@@ -55,7 +55,7 @@ def running(seed: int = 1, every: float = 2.0) -> Iterator[Running]:
         strip = stack.enter_context(page(building.power_page))
         calendar = folder / "meetings.ics"
         calendar.write_text(calendar_text(floor, building.begun, seed))
-        metrics = (folder / "state" / "metrics.json").as_uri()
+        metrics, profile = ((folder / "state" / name).as_uri() for name in ("metrics.json", "profile.json"))
         sources = [
             f"mqtt://127.0.0.1:{port}/building/#",
             url,
@@ -63,6 +63,8 @@ def running(seed: int = 1, every: float = 2.0) -> Iterator[Running]:
             f"poll+{calendar.as_uri()}#relation=meeting&every=60",
             f"poll+{metrics}#relation=engine_view&format=metrics&every={every}",
             f"poll+{metrics}#relation=engine_work&format=metrics&every={every}",
+            f"poll+{profile}#relation=engine_rule&format=profile&every={every}",
+            f"poll+{profile}#relation=engine_operator&format=profile&every={every}",
         ]
         yield Running(building, sources, folder / "state", calendar)
 
@@ -83,7 +85,7 @@ def main() -> None:
     try:
         with running(options.seed) as here:
             words = [word for source in here.sources for word in ("--updates", source)]
-            command = [sys.executable, "-m", "whence", "serve", str(PROGRAM), *words, "--writable"]
+            command = [sys.executable, "-m", "whence", "serve", str(PROGRAM), *words, "--writable", "--profile"]
             command += ["--state", str(here.state), "--port", str(options.port), "--epoch-size", "1000"]
             server = subprocess.Popen(command)
             try:

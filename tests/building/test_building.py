@@ -101,7 +101,7 @@ def test_its_views_are_what_the_devices_know(building: Any, tmp_path: Path) -> N
     changes = tmp_path / "changes.jsonl"
     words = [word for source in building.sources for word in ("--updates", source)]
     command = [sys.executable, "-m", "whence", "run", str(FOLDER / "building.dl"), *words, "--no-spark", "--follow"]
-    command += ["--state", str(building.state), "--changes", str(changes), "--quiet"]
+    command += ["--state", str(building.state), "--changes", str(changes), "--quiet", "--profile"]
     running = subprocess.Popen(command)
     try:
         wait_until(
@@ -117,6 +117,9 @@ def test_its_views_are_what_the_devices_know(building: Any, tmp_path: Path) -> N
         found = views_in(changes)
         assert found["whereabouts"]
         assert found["engine_load"]
+        energy = dict(found["query_energy"])
+        assert energy["draw"] > 0 < energy["way"]  # the run's own rules, from its own profile
+        assert all(each % 35 == 0 for each in energy.values())
         assert {row[0] for row in found["leg"]} == {"kiosk"}
         assert running.poll() is None
     finally:

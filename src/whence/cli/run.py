@@ -210,10 +210,13 @@ def run(
 
             orders = _Following(wanted=adaptive)
 
+            told = _ToldCosts(costs, state)
+
             def tell(report: EpochReport) -> None:
                 totals.add(report)
                 progress.text = str(report)
                 orders.after_epoch()
+                told.after_epoch()
 
             options = RunOptions(
                 wanted=output_names(loaded),
@@ -231,7 +234,7 @@ def run(
             keeping = Keeping(loaded, options)
             letters = records.DeadLetterFile(letters_path, resume=is_resumed, repeats=not source.comes_once)
             bury = _refusing(source) if strict else _burying(source, letters, durable=state is not None)
-            take = _Taking(loaded, keeping, source, epoch_size, bury, totals, follow, interrupt.is_set, orders)
+            take = _Taking(loaded, keeping, source, epoch_size, bury, totals, follow, interrupt.is_set, orders, told)
             keeper: Keeper
             try:
                 if no_spark:
@@ -293,6 +296,25 @@ def _source(updates: list[NamedSource], *, follow: bool, no_spark: bool) -> Name
     return source
 
 
+class _ToldCosts:
+    """What rules cost, told beside the state while the run goes on."""
+
+    def __init__(self, costs: Profile | None, state: Path | None) -> None:
+        self._costs, self._state = costs, state
+        self._after: Callable[[], object] | None = None
+
+    def begin(self, keeper: Keeper) -> None:
+        if self._costs is not None and self._state is not None and isinstance(keeper, ResidentKeeper):
+            from whence.profile.file import ProfileFile  # noqa: PLC0415 - few ask for it
+
+            file, session = ProfileFile(self._state, self._costs), keeper.session
+            self._after = lambda: file.after_epoch(session)
+
+    def after_epoch(self) -> None:
+        if self._after is not None:
+            self._after()
+
+
 class _Following:
     """Join orders that follow the data, if that is wanted."""
 
@@ -327,6 +349,7 @@ class _Taking:
     follow: bool
     stopped: Callable[[], bool]
     orders: _Following
+    told: _ToldCosts
 
     def in_process(self, store: Store | None, facts: Facts | None) -> Keeper:
         keeper = self._started(store, lambda: self.keeping.resident(store, facts))
@@ -372,6 +395,7 @@ class _Taking:
         started = time.perf_counter()
         keeper = start()
         self.orders.begin(keeper)
+        self.told.begin(keeper)
         self.totals.start(0 if is_resumed else keeper.sizes.total(), time.perf_counter() - started)
         return keeper
 

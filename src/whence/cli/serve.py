@@ -17,6 +17,7 @@ from whence.cli.programs import FunctionsOption, existing_file, load_program
 from whence.cli.progress import Progress
 from whence.cli.run import interrupts, opened_state, source_argument, with_present_inputs
 from whence.cli.terminal import err, out, show
+from whence.engine.profile import Profile
 from whence.io import FactError
 from whence.io import updates as records
 from whence.io.changes import Changes, Epoch, Position, Update
@@ -30,6 +31,7 @@ from whence.pipeline.options import RETAIN, SNAPSHOT_EVERY, RunOptions
 from whence.pipeline.records import Bury
 from whence.pipeline.report import EpochReport
 from whence.pipeline.sources.named import NamedSource, NamedSources
+from whence.profile.file import ProfileFile
 
 with extra("serve"):
     from whence.serve.app import Served
@@ -122,6 +124,9 @@ def serve(
         int, typer.Option(min=1, metavar="N", help="Snapshot the state after N epochs.")
     ] = SNAPSHOT_EVERY,
     retain: Annotated[int, typer.Option(min=0, metavar="N", help="Keep the views of the last N epochs.")] = RETAIN,
+    profiled: Annotated[
+        bool, typer.Option("--profile", help="Keep what each rule and literal costs in profile.json, in the state.")
+    ] = False,
 ) -> None:
     """Show the views of a program on a page that stays current, and answer why its rows are there.
 
@@ -136,6 +141,8 @@ def serve(
     if program.is_dir() and (updates or state or facts or writable):
         reason = "the run that keeps this state applies updates: here it is only looked at"
         raise typer.BadParameter(reason, param_hint="PROGRAM|DIR")
+    if profiled and state is None:
+        raise typer.BadParameter("what rules cost is kept in the folder of --state", param_hint="--profile")
     with reported_errors(), shown_warnings(quiet=False), interrupts() as interrupt, ExitStack() as stack:
         if program.is_dir():
             with Progress(err, "reading the state"):
@@ -144,7 +151,7 @@ def serve(
         else:
             loaded = load_program(program, functions)
             asked = _Asked(
-                loaded, _source(updates or []), state, facts, epoch_size, dead_letters, snapshot_every, retain
+                loaded, _source(updates or []), state, facts, epoch_size, dead_letters, snapshot_every, retain, profiled
             )
             opened = stack.enter_context(asked.opened(program, dashboard or beside(program), interrupt))
             if writable:
@@ -201,16 +208,21 @@ class _Asked:
     dead_letters: Path | None
     snapshot_every: int
     retain: int
+    profiled: bool
 
     @contextmanager
     def opened(self, path: Path, dashboard: Path | None, interrupt: Event) -> Iterator[_Opened]:
         views: list[LiveViews] = []
+        costs = Profile() if self.profiled else None
+        told = ProfileFile(self.state, costs) if costs is not None and self.state is not None else None
 
         def tell(report: EpochReport, changes: Changes) -> None:
             for live in views:
                 live.applied(report, changes)
+                if told is not None:
+                    told.after_epoch(live.session)
 
-        options = RunOptions(snapshot_every=self.snapshot_every, retain=self.retain, on_changes=tell)
+        options = RunOptions(snapshot_every=self.snapshot_every, retain=self.retain, on_changes=tell, profile=costs)
         with opened_state(self.state, self.program) as store:
             given: Mapping[str, set[Tuple]] | None = None
             with Progress(err, "evaluating the initial state") as progress:

@@ -12,7 +12,7 @@ import json
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from html.parser import HTMLParser
@@ -30,6 +30,7 @@ from whence.lang.types import Tuple, Types
 from whence.pipeline.extras import extra
 from whence.pipeline.records import Bury
 from whence.pipeline.sources import Source
+from whence.pipeline.sources.figures import Rows, from_metrics, from_profile
 
 PREFIX = "poll+"
 _MOST = 10_000  # rows
@@ -121,7 +122,7 @@ class PolledSource(Source):
             with urllib.request.urlopen(self._poll.url, timeout=_SECONDS_TO_ANSWER) as answer:  # noqa: S310 - the user's own
                 text = answer.read().decode()
         except (OSError, urllib.error.URLError) as error:
-            if self._poll.format == "metrics" and isinstance(getattr(error, "reason", error), FileNotFoundError):
+            if self._poll.format in FIGURES and isinstance(getattr(error, "reason", error), FileNotFoundError):
                 return set()  # the run has no figures before its first epoch
             raise ValueError(f"cannot read it: {getattr(error, 'reason', error)}") from None
         rows = set(FORMATS[self._poll.format](text, self._relation, self._types))
@@ -131,6 +132,8 @@ class PolledSource(Source):
 
 
 # -- forms
+
+Reader = Callable[[str, Relation, Types], Iterator[Tuple]]
 
 
 def _from_json(text: str, relation: Relation, types: Types) -> Iterator[Tuple]:
@@ -157,26 +160,13 @@ def _from_html(text: str, relation: Relation, types: Types) -> Iterator[Tuple]:
     raise ValueError(f"it has no table with the columns {', '.join(each.name for each in relation.fields)}")
 
 
-def _from_metrics(text: str, relation: Relation, types: Types) -> Iterator[Tuple]:
-    """The figures that a run leaves in its state (`metrics.json`): what the engine does, as data.
+def _figures(read: Callable[[str, Collection[str]], Rows]) -> Reader:
+    """What a run tells of itself; it tells nothing before its first epoch."""
 
-    A relation with a column `view` has a row for each view, with its `rows`. Another one has one row, with columns `epoch` (the
-    last), `bytes`, and of all since the process began `epochs`, `updates`, `inserted`, `deleted`, `rounds` and `microseconds`.
-    """
-    found = json.loads(text)
-    if not isinstance(found, dict) or not {"last", "totals"} <= found.keys():
-        raise ValueError("these are not the figures of a run")
-    last, totals = found["last"], found["totals"]
-    if any(each.name == "view" for each in relation.fields):
-        rows = [["view", "rows"], *([name, str(size)] for name, size in last["tuples"].items())]
-        return _by_name(rows, relation, types)
-    work = {
-        **{name: totals[name] for name in ("epochs", "updates", "inserted", "deleted", "rounds")},
-        "epoch": last["epoch"],
-        "bytes": last["state_bytes"],
-        "microseconds": round(totals["seconds"] * 1e6),
-    }
-    return _by_name([list(work), [str(value) for value in work.values()]], relation, types)
+    def reader(text: str, relation: Relation, types: Types) -> Iterator[Tuple]:
+        return _by_name(read(text, {each.name.casefold() for each in relation.fields}), relation, types)
+
+    return reader
 
 
 def _from_calendar(text: str, relation: Relation, types: Types) -> Iterator[Tuple]:
@@ -265,11 +255,11 @@ class _Tables(HTMLParser):
             self.tables[-1][-1][-1] += data
 
 
-Reader = Callable[[str, Relation, Types], Iterator[Tuple]]
+FIGURES: Mapping[str, Reader] = {"metrics": _figures(from_metrics), "profile": _figures(from_profile)}
 FORMATS: Mapping[str, Reader] = {
     "json": _from_json,
     "csv": _from_csv,
     "html": _from_html,
     "ics": _from_calendar,
-    "metrics": _from_metrics,
+    **FIGURES,
 }
