@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from typing import cast
 
 import numpy as np
 
 from whence.backends.local.arrays import Ids, Lines
 from whence.backends.local.backend import LocalBackend
+from whence.backends.local.image import Image, fits, image_of, restore
 from whence.engine.adapt import Adaptation
 from whence.engine.guard import Guard
 from whence.engine.maintain import Maintainer
@@ -17,10 +19,13 @@ from whence.engine.revise import revise
 from whence.engine.stats import Stats
 from whence.engine.steps import Effect, SteppedEpoch
 from whence.engine.stratum import Delta
+from whence.engine.support import SupportStratum
 from whence.engine.windows import Windows
 from whence.io.changes import Changes, Update
+from whence.io.json_text import Json
 from whence.lang.types import Tuple
 from whence.limits import Limits, OnRound
+from whence.plan.digest import digest_of
 from whence.prepared import STRATEGIES, Prepared
 
 _Rows = dict[str, Lines]
@@ -75,6 +80,36 @@ class AtomicTables:
     def maintainer(self) -> Maintainer[Ids, Lines, Ids]:
         self.mend()
         return self._maintainer
+
+    # -- images
+
+    def image(self) -> Image | None:
+        """What the tables hold; None if a stratum knows more than they do, or functions may be others the next time."""
+        self.mend()
+        if self.prepared.program.functions:
+            return None
+        ranks: list[Json] = []
+        for stratum in self._maintainer.strata:
+            if not isinstance(stratum, SupportStratum):
+                return None
+            ranks.append([stratum.rank, stratum.ranked_epochs])
+        head, pieces = image_of(self._backend)
+        return Image({**head, "plan": self._digest(), "ranks": ranks}, pieces)
+
+    def restore(self, image: Image) -> bool:
+        """Takes the place of the first epoch. False, and nothing has happened, if the image is of another plan."""
+        if image.head["plan"] != self._digest() or not fits(self._backend, image.head):
+            return False
+        restore(self._backend, image)
+        ranks = cast("list[tuple[int, int]]", image.head["ranks"])
+        for stratum, (rank, epochs) in zip(self._maintainer.strata, ranks, strict=True):
+            assert isinstance(stratum, SupportStratum)
+            stratum.rank, stratum.ranked_epochs = rank, epochs
+        self._maintainer.started = True
+        return True
+
+    def _digest(self) -> str:
+        return f"{self.prepared.strategy} {digest_of(self.prepared.plan)}"
 
     # -- epochs
 

@@ -71,13 +71,17 @@ class Prepared:
             return True
         return "!" not in name if self.wanted is None else name in self.wanted
 
-    def revised(self, program: Program, sizes: Mapping[str, int]) -> Prepared:
-        """The same for another program, whose values are the same words. Relations that took updates go on taking them."""
+    def revised(self, program: Program, sizes: Mapping[str, int], seen: Iterable[str] | None = None) -> Prepared:
+        """The same for another program, whose values are the same words. Relations that took updates go on taking them.
+
+        If it is not told which relations are to be seen, outputs that are new are, beside those of before.
+        """
         base = self.base & program.relations.keys()
-        wanted, kept = self.wanted, None
+        wanted, kept = self.wanted if seen is None else frozenset(seen), None
         if wanted is not None:
-            outputs = {transfer.relation for transfer in program.transfers_of("output")}
-            wanted |= outputs - self.program.relations.keys()
+            if seen is None:
+                outputs = {transfer.relation for transfer in program.transfers_of("output")}
+                wanted |= outputs - self.program.relations.keys()
             kept = wanted & program.relations.keys() | base.difference(program.base_relations)
         compiled = _compile(
             program,

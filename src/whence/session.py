@@ -9,6 +9,7 @@ from numbers import Real
 from typing import cast
 
 from whence.atomic import AtomicTables
+from whence.backends.local.image import Image
 from whence.engine.adapt import Adaptation
 from whence.engine.profile import Profile
 from whence.engine.stats import Stats
@@ -16,8 +17,9 @@ from whence.engine.stratum import Ranking
 from whence.engine.windows import Windows
 from whence.io.changes import Changes, Update
 from whence.io.frames import Frame, is_frame, rows_of_frame
+from whence.lang.differences import why_rows_would_differ
 from whence.lang.fit import check_rows, holds_compounds, with_compounds
-from whence.lang.program import Program, Relation, lasting
+from whence.lang.program import Program, lasting
 from whence.lang.revise import add_rules, drop_rule
 from whence.lang.types import Tuple
 from whence.limits import Limits
@@ -84,6 +86,43 @@ class Session(Reader):
         self._atomic.start(listed)
         self.epoch += 1
         self.last_epoch = work_of(stats)
+
+    def image(self) -> Image | None:
+        """All that it holds, to be taken up again by `resumed`, without deriving anything.
+
+        None where a stratum is evaluated anew with each epoch, where a strategy keeps more than rows, and with functions that
+        were registered from Python: they may be others the next time.
+        """
+        return self._atomic.image()
+
+    @classmethod
+    def resumed(
+        cls,
+        prepared: Prepared,
+        image: Image,
+        *,
+        windows: Windows | None = None,
+        limits: Limits = Limits(),  # noqa: B008 - immutable
+        profile: Profile | None = None,
+    ) -> Session | None:
+        """A session as it was when its image was made. None if the image is of another program, or of another version of the
+        machine: facts are to be given then.
+
+        >>> from whence import Session, Update, load
+        >>> from whence.prepared import prepare
+        >>> program = load(".decl p(x:number) .input p .decl q(x:number) q(x + 1) :- p(x). .output q")
+        >>> image = Session(program, facts={"p": [(1,)]}).image()
+        >>> session = Session.resumed(prepare(program), image)
+        >>> session.apply([Update("+", "p", (2,))]).inserted["q"]
+        [(3,)]
+        """
+        tables = AtomicTables(prepared, limits=limits, on_round=None, windows=windows, profile=profile)
+        if not tables.restore(image):
+            return None
+        session = cls.__new__(cls)  # without the first epoch
+        Reader.__init__(session, tables)
+        session.epoch = 1  # what was there at first is not known any more
+        return session
 
     @property
     def initial(self) -> Changes:
@@ -160,18 +199,16 @@ class Session(Reader):
         """
         return self.revise(drop_rule(self.program, name))
 
-    def revise(self, program: Program) -> Changes:
+    def revise(self, program: Program, *, wanted: Iterable[str] | None = None) -> Changes:
         """Another program for the same base tuples. Gives what that changes, as an epoch.
 
         Only derivations of rules that come or go are looked at, where relations depend on each other as before, or rows that
-        are there already and tell the same. `adaptations` says what was done. Raises ValueError if a relation would have other
-        columns.
+        are there already and tell the same. `adaptations` says what was done. `wanted` are the relations to be seen from now on,
+        if not those of before and outputs that are new. Raises ValueError if a relation would have other columns.
         """
-        for name, relation in program.relations.items():
-            before = self.program.relations.get(name)
-            if before is not None:
-                _refuse_redeclared(before, relation)
-        prepared = self.prepared.revised(program, self._sizes())
+        for problem in why_rows_would_differ(self.program, program):
+            raise ValueError(problem)
+        prepared = self.prepared.revised(program, self._sizes(), wanted)
         stats = self._atomic.stats.copy()
         result = self._atomic.revise(prepared)
         self._count(stats)
@@ -251,16 +288,6 @@ def _as_update(given: object) -> Update:
 def _check_time(time: object) -> None:
     if time is not None and not (isinstance(time, Real) and isfinite(float(time))):
         raise ValueError(f"{time!r} is not a time: a finite number is")
-
-
-def _refuse_redeclared(before: Relation, after: Relation) -> None:
-    for one, other in zip(before.fields, after.fields, strict=True):
-        if one.kind != other.kind:
-            raise ValueError(
-                f"column {one.name} of {before.name} would hold {other.kind} instead of {one.kind}: declare {before.name}"
-            )
-    if (before.window, before.lifetime) != (after.window, after.lifetime):
-        raise ValueError(f"{before.name} has tuples already: its .window and .lifetime stay as they are")
 
 
 def evaluate(

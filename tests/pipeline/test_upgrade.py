@@ -217,3 +217,77 @@ def test_a_damaged_snapshot_after_the_change_is_made_again(tmp_path: Path) -> No
     assert resumed.view("loop") == {(1,), (2,)}
     resumed.close()
     assert views(tmp_path)["loop"] == {(1,), (2,)}
+
+
+JOINS = LINK + (
+    ".decl two(a:number, b:number) two(x, z) :- link(x, y), link(y, z){}. .output two\n"
+    ".decl many(a:number, n:number) many(x, n) :- two(x, _), n = count : {{ two(x, _) }}. .output many\n"
+)
+
+
+def test_the_tables_of_the_last_run_are_adapted(tmp_path: Path) -> None:
+    """Only what the changed rule takes away is derived; the view on top follows; all of it is told with its reason."""
+    links = {(x, (x * x + step) % 60) for x in range(60) for step in range(5)}
+    current = keeper(tmp_path, load(JOINS.format("")))
+    current.apply([epoch(*links)])
+    current.close()
+    narrower = load(JOINS.format(", x < 50"))
+    planned = upgrade(tmp_path, narrower, dry_run=True)
+    done = upgrade(tmp_path, narrower)
+    assert done is not None
+    assert planned is not None
+    assert planned.adaptations == done.adaptations
+    assert done.anew is None
+    (adaptation,) = done.adaptations
+    assert adaptation.rules == ("-two(x, y) :- link(x, z), link(z, y), 50 <= x.",)
+    assert str(adaptation).startswith(
+        "two: reformulated, since what went and came overlaps, or rows that are there tell"
+    )
+    expected = reference.evaluate(narrower, {"link": links})
+    assert views(tmp_path) == {name: expected[name] for name in ("two", "many")}
+    before = reference.evaluate(load(JOINS.format("")), {"link": links})
+    assert done.lost == {name: len(before[name] - expected[name]) for name in ("two", "many")}
+    resumed = keeper(tmp_path, narrower)
+    assert resumed.stats()["derivations"] == 0, "it goes on from the adapted tables"
+    resumed.apply([epoch((3, 4), op="-")])
+    links.discard((3, 4))
+    assert resumed.view("many") == reference.evaluate(narrower, {"link": links})["many"]
+    resumed.close()
+
+
+def test_why_views_are_derived_anew(tmp_path: Path) -> None:
+    current = keeper(tmp_path, load(VERSIONS[0]))
+    current.apply([epoch((1, 2))])
+    current.close()
+    told = upgrade(tmp_path, load(VERSIONS[3]), dry_run=True)
+    assert told is not None
+    assert told.anew == "reach would have 3 columns instead of 2"
+    (tmp_path / "tables.image").unlink()
+    told = upgrade(tmp_path, load(VERSIONS[1]))
+    assert told is not None
+    assert told.anew == "the last run left no tables to adapt"
+    assert (tmp_path / "tables.image").exists(), "those of the new version are left instead"
+
+
+def test_tables_are_taken_up_only_if_they_are_those_of_the_last_epoch(tmp_path: Path) -> None:
+    current = keeper(tmp_path, load(VERSIONS[0]))
+    current.apply([epoch((1, 2))])
+    current.close()
+    image = (tmp_path / "tables.image").read_bytes()
+    current = keeper(tmp_path, load(VERSIONS[0]))
+    assert current.stats()["derivations"] == 0
+    assert current.view("reach") == {(1, 2)}
+    current.apply([epoch((2, 3))])
+    assert not (tmp_path / "tables.image").exists(), "a crash from here on leaves none"
+    current.close()
+    (tmp_path / "tables.image").write_bytes(image)
+    current = keeper(tmp_path, load(VERSIONS[0]))
+    assert current.stats()["derivations"] > 0
+    assert current.view("reach") == {(1, 2), (2, 3), (1, 3)}
+    current.close()
+    image = (tmp_path / "tables.image").read_bytes()
+    (tmp_path / "tables.image").write_bytes(image[:-1] + bytes([image[-1] ^ 1]))
+    with pytest.warns(StateWarning, match="is not as it was written; what is in it is derived anew"):
+        current = keeper(tmp_path, load(VERSIONS[0]))
+    assert current.view("reach") == {(1, 2), (2, 3), (1, 3)}
+    current.close()

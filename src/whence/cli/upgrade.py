@@ -53,7 +53,12 @@ def _told(done: states.Upgrade, verb: str) -> Iterable[str]:
     for name, size in done.sizes.items():
         change = f"+{done.gained[name]:,} -{done.lost[name]:,}" if done.gained[name] or done.lost[name] else "no change"
         yield f"{name}: {size:,} tuples, {change}"
-    yield f"this {verb} epoch {done.epoch}: views derived from {done.base_tuples:,} base tuples in {done.seconds:.1f} s"
+    if done.anew is None:
+        yield from (f"{each}" for each in done.adaptations)
+        yield f"this {verb} epoch {done.epoch}: the tables of the last run adapted in {done.seconds:.1f} s"
+    else:
+        how = f"views derived anew from {done.base_tuples:,} base tuples in {done.seconds:.1f} s"
+        yield f"this {verb} epoch {done.epoch}: {how}, since {done.anew}"
 
 
 def _parsed(defaults: Iterable[str]) -> dict[str, dict[str, str]]:

@@ -37,6 +37,7 @@ class Way(StrEnum):
     RULES = "by rules"  # all derivations of the rules that went and came
     REFORMULATED = "reformulated"  # the difference, said in another way
     ANEW = "anew"  # all derivations of the new rules, in an empty table
+    BESIDE = "beside the others"  # evaluated from all its inputs, and compared with what was there
 
 
 _REASONS = {
@@ -48,23 +49,26 @@ _REASONS = {
 
 @dataclass(frozen=True)
 class Adaptation:
-    """What was done, and what each way was estimated to cost, in rows read and made.
+    """What was done and why, and what each way was estimated to cost, in rows read and made, if there was a choice.
 
     `rules` are those whose derivations were counted: with a minus, they were taken away.
     """
 
     relation: str
     way: Way
-    rules: tuple[str, ...]
-    costs: Mapping[Way, float]
+    reason: str
+    rules: tuple[str, ...] = ()
+    costs: Mapping[Way, float] = field(default_factory=dict)
 
     @property
     def cost(self) -> float:
         return self.costs[self.way]
 
-    @property
-    def reason(self) -> str:
-        return _REASONS[self.way]
+    def __str__(self) -> str:
+        costs = ", ".join(f"{way} {cost:,.0f}" for way, cost in self.costs.items())
+        return f"{self.relation}: {self.way}, since {self.reason}" + (
+            f" (rows to read and make: {costs})" if costs else ""
+        )
 
 
 @dataclass(frozen=True)
@@ -105,7 +109,7 @@ class Adapter(Generic[Ids, Keys, Ranks]):
         sums[Way.REFORMULATED] = options[min(options)]
         way = min(costs, key=lambda each: costs[each])
         shown = tuple(text.replace(COUNTED, "") for text in rules_of(sums[way], relation))
-        return Adaptation(relation, way, shown, costs), sums[way]
+        return Adaptation(relation, way, _REASONS[way], shown, costs), sums[way]
 
     def _estimates(self, parts: Iterable[Conjunctive], views: Iterable[View] = ()) -> Estimates:
         names = {name for part in parts for name, _ in part.atoms} | {view.name for view in views}

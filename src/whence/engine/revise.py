@@ -89,16 +89,16 @@ class _Revision(Generic[Ids, Keys, Ranks]):
         if found is None and not inputs and self._is_new(each):
             made = self.maintainer.make(stratum, each, self.backend, evaluator)
             rules = self._rules(self.plan.program, each)
-            derived = self._adapted(made, each, Counter(), rules) or made.revise(
-                each, {}, (), _one_plan_each(each, rules)
-            )
+            derived = self._revised(made, each, Counter(), rules, inputs={}, reason="it is new")
             if derived is not None:
                 self.changes |= derived
                 return made
-        if found is None or self._shape(self.plan.program, stratum, each) != self._shape(
-            self.maintainer.plan.program, *found[:2]
-        ):
-            return self._rebuild(stratum, each, evaluator)
+        if found is None:
+            is_new = self.maintainer.plan.program.relations.keys().isdisjoint(each.relations)
+            reason = "it is new" if is_new else "there was no recursion of just these relations"
+            return self._rebuild(stratum, each, evaluator, reason)
+        if self._shape(self.plan.program, stratum, each) != self._shape(self.maintainer.plan.program, *found[:2]):
+            return self._rebuild(stratum, each, evaluator, "more than its rules has changed")
         _, earlier, old = found
         dropped, added = self._rules(self.maintainer.plan.program, earlier), self._rules(self.plan.program, each)
         dropped, added = dropped - added, added - dropped
@@ -107,13 +107,41 @@ class _Revision(Generic[Ids, Keys, Ranks]):
             if inputs:
                 self.changes |= old.maintain({}, {}, inputs, first=False)
             return old
-        revised = self._adapted(old, each, dropped, added) if not inputs else None
+        reason = (
+            "what it reads has changed, too"
+            if inputs
+            else "only joins whose derivations are counted are said in other ways"
+        )
+        revised = self._revised(old, each, dropped, added, inputs=inputs, reason=reason, earlier=earlier)
         if revised is None:
-            revised = old.revise(each, inputs, _one_plan_each(earlier, dropped), _one_plan_each(each, added))
-        if revised is None:
-            return self._rebuild(stratum, each, evaluator)
+            return self._rebuild(stratum, each, evaluator, "it is evaluated anew whenever something changes")
         self.changes |= revised
         return old
+
+    def _revised(
+        self,
+        stratum: MaintainedStratum[Ids, Keys, Ranks],
+        each: StratumPlan,
+        dropped: Mapping[_RuleKey, int],
+        added: Mapping[_RuleKey, int],
+        *,
+        inputs: Mapping[str, Delta[Ids]],
+        reason: str,
+        earlier: StratumPlan | None = None,
+    ) -> dict[str, Delta[Ids]] | None:
+        """The changes of a stratum whose rules changed; `reason` is why it is maintained from them if there was no choice."""
+        chosen, changes = (None, None) if inputs else self._adapted(stratum, each, dropped, added)
+        if changes is None:
+            gone = () if earlier is None else _one_plan_each(earlier, dropped)
+            changes = stratum.revise(each, inputs, gone, _one_plan_each(each, added))
+        if changes is not None:
+            self._tell(each, chosen or Adaptation(_shown(each), Way.RULES, reason))
+        return changes
+
+    def _tell(self, each: StratumPlan, adaptation: Adaptation) -> None:
+        """Helper relations are nobody's business, and base relations are what they are."""
+        if _shown(each) and not each.is_base:
+            self.adaptations.append(adaptation)
 
     def _is_new(self, each: StratumPlan) -> bool:
         """Whether it is a view that nothing was known of, so that all it holds is what its rules derive."""
@@ -126,27 +154,23 @@ class _Revision(Generic[Ids, Keys, Ranks]):
         each: StratumPlan,
         dropped: Mapping[_RuleKey, int],
         added: Mapping[_RuleKey, int],
-    ) -> dict[str, Delta[Ids]] | None:
-        """The changes of a view whose rules changed, if it is cheaper to find them in another way than by these rules."""
+    ) -> tuple[Adaptation | None, dict[str, Delta[Ids]] | None]:
+        """What was chosen for a view whose rules changed, if there was a choice, and its changes if it was not these rules."""
         if not isinstance(stratum, SupportStratum) or not stratum.counts or each.recursive or not _is_plain(each):
-            return None
+            return None, None
         (name,) = each.relations
         before, after = self.maintainer.plan.program, self.plan.program
         if name in before.base_relations or name in after.base_relations:
-            return None
+            return None, None
         adapter = Adapter(self.backend, before, after)
         chosen = adapter.choose(name, _chosen(before, name, dropped), _chosen(after, name, added), self._steady())
         if chosen is None:
-            return None
+            return None, None
         adaptation, difference = chosen
-        self.adaptations.append(adaptation)
-        match adaptation.way:
-            case Way.RULES:
-                return None
-            case Way.REFORMULATED:
-                return stratum.adapt(each, name, *adapter.derive(name, difference))
-            case Way.ANEW:
-                return self._derived_anew(stratum, each, name, *adapter.derive(name, difference))
+        if adaptation.way is Way.RULES:
+            return adaptation, None
+        derive = self._derived_anew if adaptation.way is Way.ANEW else SupportStratum.adapt
+        return adaptation, derive(stratum, each, name, *adapter.derive(name, difference))
 
     def _derived_anew(
         self, stratum: SupportStratum[Ids, Keys, Ranks], each: StratumPlan, name: str, none: Keys, keys: Keys
@@ -181,7 +205,7 @@ class _Revision(Generic[Ids, Keys, Ranks]):
             preference,
             (
                 each.native,
-                each.aggregates,
+                _bare(each.aggregates),
                 stratum.monotone,
                 stratum.stages,
                 stratum.groups,
@@ -193,9 +217,10 @@ class _Revision(Generic[Ids, Keys, Ranks]):
         return Counter(_key(rule) for name in each.relations for rule in program.rules_for(name))
 
     def _rebuild(
-        self, stratum: Stratum, each: StratumPlan, evaluator: StratumEvaluator
+        self, stratum: Stratum, each: StratumPlan, evaluator: StratumEvaluator, reason: str
     ) -> MaintainedStratum[Ids, Keys, Ranks]:
         """Evaluates the stratum on copies of its inputs, and takes over the result."""
+        self._tell(each, Adaptation(_shown(each), Way.BESIDE, reason))
         scratch = self.backend.scratch()
         inputs: dict[str, Delta[Ids]] = {}
         for name in each.inputs:
@@ -233,6 +258,11 @@ def _bare(node: T) -> T:
     if is_dataclass(node) and not isinstance(node, type):
         return replace(node, **{each.name: _bare(getattr(node, each.name)) for each in fields(node)})
     return node
+
+
+def _shown(each: StratumPlan) -> str:
+    """The relations of a stratum that users know: the names of helpers hold a `!`."""
+    return ", ".join(name for name in each.relations if "!" not in name)
 
 
 def _is_plain(each: StratumPlan) -> bool:

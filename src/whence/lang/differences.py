@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, is_dataclass
 
-from whence.lang.program import Program, Rule, Subsumption, output_names
+from whence.lang.program import Program, Relation, Rule, Subsumption, output_names
 from whence.lang.tree import Span
 
 _BESIDE_THE_POINT = frozenset({"source", "functions", "warnings", "module", "dropped", "plain"})
@@ -52,6 +52,31 @@ class Differences:
             yield from (f"{what}: {name}" for name in names)
         yield from (f"rule added: {text}" for text in self.added)
         yield from (f"rule dropped: {text}" for text in self.dropped)
+
+
+def why_rows_would_differ(before: Program, after: Program) -> Iterator[str]:
+    """Why rows of the one cannot be rows of the other, as far as they have relations and types in common."""
+    for name, relation in after.relations.items():
+        if name in before.relations:
+            yield from _row_differences(before.relations[name], relation)
+    for name, parts in after.types.records.items():
+        if _content(before.types.records.get(name, parts)) != _content(parts):
+            yield f"the record type {name} would have other fields"
+    for name, branches in after.types.adts.items():
+        for branch, fields_ in before.types.adts.get(name, {}).items():
+            if branch in branches and _content(branches[branch]) != _content(fields_):
+                yield f"the branch {branch} of {name} would have other fields"
+
+
+def _row_differences(before: Relation, after: Relation) -> Iterator[str]:
+    if before.arity != after.arity:
+        yield f"{before.name} would have {after.arity} columns instead of {before.arity}"
+        return
+    for one, other in zip(before.fields, after.fields, strict=True):
+        if one.kind != other.kind:
+            yield f"column {one.name} of {before.name} would hold {other.kind} instead of {one.kind}: declare {before.name}"
+    if (before.window, before.lifetime) != (after.window, after.lifetime):
+        yield f"{before.name} has tuples already: its .window and .lifetime stay as they are"
 
 
 def differences(before: Program, after: Program) -> Differences:

@@ -11,13 +11,16 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from whence.engine.profile import waited
+from whence.engine.profile import Profile, waited
+from whence.engine.windows import Windows
 from whence.io.changes import Changes, Epoch, Position
 from whence.lang.program import Program, output_names
 from whence.lang.types import Tuple
+from whence.limits import Limits
 from whence.pipeline.base import Base
 from whence.pipeline.files import StateError
 from whence.pipeline.folder import Store
+from whence.pipeline.kept import Kept, keep, read_kept
 from whence.pipeline.log import Entry
 from whence.pipeline.metrics import MetricsFile
 from whence.pipeline.options import RunOptions
@@ -26,6 +29,7 @@ from whence.pipeline.report import EpochReport
 from whence.pipeline.snapshots import as_table
 from whence.pipeline.store import WholeStore
 from whence.plan.record import RecordedProgram
+from whence.prepared import Prepared, prepare
 from whence.session import Session, SessionStats
 from whence.view import View
 
@@ -108,15 +112,10 @@ class ResidentKeeper:
             undelivered: Sequence[tuple[int, Changes]] = [(0, initial)]
         else:
             found = store.recover()
-            self.session = Session(
-                rules,
-                facts=found.base.rows,
-                windows=found.base.windows,
-                wanted=shown,
-                record=record,
-                strategy=strategy,
-                limits=limits,
-                profile=profile,
+            sizes = {name: len(rows) for name, rows in found.base.rows.items()}
+            prepared = prepare(rules, wanted=shown, strategy=strategy, record=record, sizes=sizes)
+            self.session = left_by(store, prepared, found.base.windows, limits, profile) or Session(
+                prepared, facts=found.base.rows, windows=found.base.windows, limits=limits, profile=profile
             )
             self.epoch, self.source = found.epoch, found.source
             undelivered = found.undelivered
@@ -171,6 +170,8 @@ class ResidentKeeper:
             if self._publisher is not None:
                 self._publisher.close()
             if self.store is not None:
+                if delivered and self.store.lock is not None and not self.store.tables.exists():
+                    leave(self.store, self.session)
                 self.store.close(self.epoch if delivered else None)
 
     def outgrown(self, limit: int) -> Store | None:
@@ -242,3 +243,25 @@ class ResidentKeeper:
         with waited(self._options.profile, "sinks"):
             for sink in self._options.sinks:
                 sink.write(epoch, changes)
+
+
+def leave(store: WholeStore, session: Session) -> None:
+    """Leaves the tables of the last epoch to whoever goes on from there."""
+    wanted = session.prepared.wanted
+    keep(store.tables, session, {"mark": store.mark, "wanted": None if wanted is None else [*sorted(wanted)]})
+
+
+def left_by(
+    store: WholeStore, prepared: Prepared, windows: Windows, limits: Limits, profile: Profile | None
+) -> Session | None:
+    """A session from the tables that the last run left, if it did and they are of its last epoch and of this program."""
+    kept = tables_left(store)
+    return None if kept is None else kept.session(prepared, windows=windows, limits=limits, profile=profile)
+
+
+def tables_left(store: WholeStore) -> Kept | None:
+    kept = read_kept(store.tables)
+    if kept is None or kept.of["mark"] == store.mark:
+        return kept
+    store.tables.unlink(missing_ok=True)
+    return None

@@ -7,6 +7,7 @@ if the newer snapshot cannot be read, the state is made from the older one.
 
 from __future__ import annotations
 
+import json
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,13 +17,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from whence.io.changes import Changes, Epoch, Position
+from whence.io.json_text import Json
 from whence.lang.load import Functions
 from whence.lang.program import Program, output_names
 from whence.lang.types import Tuple
 from whence.pipeline import log, snapshots
 from whence.pipeline.base import Base
 from whence.pipeline.carry import Defaults, carried
-from whence.pipeline.files import Damaged, StateError, StateWarning
+from whence.pipeline.files import Damaged, StateError, StateWarning, checksum
 from whence.pipeline.folder import Deliver, Piece, Store, lock_folder, look_into
 from whence.pipeline.log import Entry, Segment
 from whence.pipeline.manifest import Manifest
@@ -79,6 +81,19 @@ class WholeStore(Store):
     def append(self, entries: Sequence[Entry]) -> None:
         """Once it returns, the epochs have happened."""
         log.write_segment(self._log, entries, self.program)
+        self.tables.unlink(missing_ok=True)  # they are those of an earlier epoch now
+
+    @property
+    def tables(self) -> Path:
+        """Where a run that ends leaves its tables to the next (see `kept`)."""
+        return self.folder / "tables.image"
+
+    @property
+    def mark(self) -> list[Json]:
+        """What the last epoch is known by: no other history has the same."""
+        newest = self.manifest.snapshots[-1]
+        behind: list[Json] = [each.name for each in self.segments if each.last > newest.epoch]
+        return [self.last_epoch, checksum(json.dumps(newest.as_json(), sort_keys=True).encode()), *behind]
 
     def begin(self, base: Base, views: Mapping[str, Rows]) -> None:
         """Epoch 0: the state before the first update."""
@@ -89,6 +104,7 @@ class WholeStore(Store):
         """Makes the state after `epoch`, which every sink has, the one to start from, and forgets what is older than wanted."""
         made = snapshots.write_snapshot(self._snapshots, base, views, self.program, epoch=epoch, source=source)
         self._publish(self.manifest.with_snapshots(self._retained(made, retain), delivered=epoch))
+        self.tables.unlink(missing_ok=True)  # a snapshot is part of what they are known by
         self._merge()
         self._remove_leftovers()
 

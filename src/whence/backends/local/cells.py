@@ -29,6 +29,7 @@ from whence.backends.local.hashing import (
     SLOTS,
     USED,
     WIDTH,
+    Halves,
     HashedLines,
     find_line,
     hash_at,
@@ -249,6 +250,19 @@ class Cells:
         self._widen(columns)
         return True
 
+    def width_of(self, columns: int) -> int:
+        """How many halves a line with so many columns has."""
+        return 2 * columns + OWN_HALVES
+
+    def restore(self, names: Sequence[str], parts: Sequence[tuple[Kind, ...]], lines: Halves) -> None:
+        """Takes over the lines of cells that had these constructors. None may have been made yet."""
+        self.names, self.parts = [*names], [*parts]
+        self.branches = {name: tag for tag, name in enumerate(names)}
+        self.rows = HashedLines((lines.shape[1] - OWN_HALVES) // 2, 2, OWN_HALVES, OWN_WORDS)
+        self.rows.take_over(lines)
+        self._give_up(np.flatnonzero(lines[:, -FLAGS] & FREE).astype(np.int32))
+        self._fill_slots()
+
     def _widen(self, columns: int) -> None:
         """More columns, at the same address: those that cells do not have are zero."""
         old, used = self.rows, int(self.rows.handle[USED])
@@ -330,16 +344,19 @@ class Cells:
 
     def keep(self, marks: Ids) -> None:
         """Gives up the cells that are not marked."""
-        used, handle = self.used, self.rows.handle
-        flags = self.rows.lines[:used, -FLAGS]
+        flags = self.rows.lines[: self.used, -FLAGS]
         given_up = np.flatnonzero((marks == 0) & (flags & FREE == 0)).astype(np.int32)
-        if not len(given_up):
-            return
-        self.rows.lines[given_up, -FLAGS] |= FREE
+        if len(given_up):
+            self.rows.lines[given_up, -FLAGS] |= FREE
+            self._give_up(given_up)
+            self._fill_slots()
+
+    def _give_up(self, given_up: Ids) -> None:
+        """Lines that can be used again."""
+        handle = self.rows.handle
         count = int(handle[FREE_COUNT])
         if len(self.free.array) < count + len(given_up):
             self.free.grow(2 * (count + len(given_up)))
             handle[FREE_LINES] = address_of(self.free.array)
         self.free.array[count : count + len(given_up), 0] = given_up
         handle[FREE_COUNT] = count + len(given_up)
-        self._fill_slots()

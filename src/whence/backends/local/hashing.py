@@ -210,6 +210,12 @@ class HashedLines:
             self.room.grow(used + max(used // 2, more) + BLOCK)
             self._moved()
 
+    def take_over(self, lines: Halves) -> None:
+        """Lines that were another's, for which no slots are filled. There may be none yet."""
+        self.make_lines(len(lines))
+        self.lines[: len(lines)] = lines
+        self.handle[USED] = len(lines)
+
     def fill_anew(self, lines: int, size: int, flags: int, unwanted: int) -> None:
         """At least `size` slots, and room in them for so many lines."""
         while lines > _limit(size):

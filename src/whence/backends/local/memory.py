@@ -60,13 +60,13 @@ class _Compilations(event.Listener):
 
 
 event.register("numba:compile", _Compilations())  # type: ignore[no-untyped-call]
-_DIGEST = _digest()
+DIGEST = _digest()
 _njit: Any = njit  # its type does not know all options
 
 
 def compiled(function: Any) -> Any:
     """A function that compiled loops call: it needs nothing for being called from Python."""
-    function.__qualname__ += f"_{_DIGEST}"
+    function.__qualname__ += f"_{DIGEST}"
     return _njit(cache=True, nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)
 
 
@@ -74,7 +74,7 @@ def kernel(arguments: str) -> Any:
     """A compiled loop that Python calls. `arguments` are the types of its arguments, in short."""
 
     def compile_later(function: Any) -> Any:
-        function.__qualname__ += f"_{_DIGEST}"
+        function.__qualname__ += f"_{DIGEST}"
         dispatcher = _njit(cache=True, nogil=True, no_cfunc_wrapper=True)(function)
         KERNELS[function.__name__] = (dispatcher, " ".join(_TYPES[each] for each in arguments.split()))
         return dispatcher

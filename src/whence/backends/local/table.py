@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from whence.backends.local import hashing, kernels, parallel
 from whence.backends.local.arrays import Ids, Lines
-from whence.backends.local.hashing import FILLED, USED, HashedLines
+from whence.backends.local.hashing import FILLED, STEP, USED, Halves, HashedLines
 from whence.backends.local.index import Index
 from whence.backends.local.kernels import FREE_COUNT, FREE_LINES, FREE_TOP, LINKED, LISTED, TOO_WIDE
 from whence.backends.local.memory import Growing, address_of
@@ -98,6 +98,16 @@ class Table:
         return halves
 
     # -- writing
+
+    def width_of(self, step: int) -> int:
+        """How many halves a line has whose columns take `step` each."""
+        return self.arity * step + kernels.OWN_HALVES
+
+    def restore(self, lines: Halves, step: int) -> None:
+        """Takes over the rows of a table like this one, with what is known of them. There may be none yet."""
+        if step > self.fields[STEP]:
+            self.rows.widen()
+        self.rows.take_over(lines)
 
     def add_supports(self, keys: Lines, ranks: Ids) -> Ids:
         """One more derivation per line of `keys`; the rows that are not present and were not queued yet."""

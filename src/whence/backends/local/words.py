@@ -91,6 +91,16 @@ class Dictionary:
             for each in self.holders:
                 each.cells_changed()
 
+    def restore(self, values: list[str | None], cells: Iterable[Cells]) -> None:
+        """Takes over the values of another one, each with the word that it had there. None may be known yet."""
+        self.values = values
+        self.numbers = {text: number for number, text in enumerate(values) if text is not None or not number}
+        self.free = [number for number, text in enumerate(values) if text is None and number]
+        for each in cells:
+            each.learn(self.types)
+            self.cells[each.kind] = each
+        self._limit = max(2 * len(self), FEWEST)
+
     def number(self, text: str | None) -> int:
         number = self.numbers.get(text)
         if number is None:
