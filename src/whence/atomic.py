@@ -84,10 +84,8 @@ class AtomicTables:
     # -- images
 
     def image(self) -> Image | None:
-        """What the tables hold; None if a stratum knows more than they do, or functions may be others the next time."""
+        """What the tables hold; None if a stratum knows more than they do."""
         self.mend()
-        if self.prepared.program.functions:
-            return None
         ranks: list[Json] = []
         for stratum in self._maintainer.strata:
             if not isinstance(stratum, SupportStratum):

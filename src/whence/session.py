@@ -90,8 +90,8 @@ class Session(Reader):
     def image(self) -> Image | None:
         """All that it holds, to be taken up again by `resumed`, without deriving anything.
 
-        None where a stratum is evaluated anew with each epoch, where a strategy keeps more than rows, and with functions that
-        were registered from Python: they may be others the next time.
+        None where a stratum is evaluated anew with each epoch, and where a strategy keeps more than rows. What functions made
+        that were registered from Python is part of it, though they may be others the next time.
         """
         return self._atomic.image()
 

@@ -291,3 +291,13 @@ def test_tables_are_taken_up_only_if_they_are_those_of_the_last_epoch(tmp_path: 
         current = keeper(tmp_path, load(VERSIONS[0]))
     assert current.view("reach") == {(1, 2), (2, 3), (1, 3)}
     current.close()
+
+
+def test_what_functions_made_is_derived_anew(tmp_path: Path) -> None:
+    text = LINK + ".functor step(x:number):number\nnext(@step(x)) :- link(x, _). .decl next(x:number) .output next"
+    current = keeper(tmp_path, load(text, functions={"step": lambda x: x + 1}))
+    current.apply([epoch((1, 2))])
+    current.close()
+    current = keeper(tmp_path, load(text, functions={"step": lambda x: x + 5}))
+    assert current.view("next") == {(6,)}
+    current.close()

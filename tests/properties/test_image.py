@@ -100,7 +100,5 @@ def test_what_cannot_be_put_down_or_taken_up() -> None:
     other = image._replace(head={**image.head, "layout": "of another version"})
     assert Session.resumed(prepare(load(text)), other) is None
     assert Session(load(text), strategy="absorption").image() is None, "formulas are not in the tables"
-    called = text.replace("q(x)", "q(@twice(x))") + " .functor twice(x:number):number"
-    assert Session(load(called, functions={"twice": lambda x: 2 * x})).image() is None
     with pytest.raises(RuntimeError, match="updates have been applied"):
         _ = Session.resumed(prepare(load(text)), image).initial  # type: ignore[union-attr]

@@ -1,24 +1,23 @@
-"""What a peer has read, folded: the confederation of an entry and the rows that everything follows from, in one file.
+"""What a peer has read, translated: the tables of its instance in one file, as of an entry.
 
-With it a command reads only the entries behind. It is written by renaming, holds a checksum, and says which entry it is of by
-number and hash; without it, or if it is damaged, everything is read from the store again.
+With it a command derives nothing and reads only the entries behind. The file says which entry it is of by number and hash;
+without it, or if it is damaged or of another version of Whence, everything is read from the store again.
 """
 
 from __future__ import annotations
 
-import json
-import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from whence.exchange.instance import Edit
-from whence.exchange.model import Files
+from whence.backends.local.image import Image
+from whence.exchange.instance import Edit, Instance, OtherImage
+from whence.exchange.model import Confederation, Files
 from whence.exchange.rows import row_from_json, row_to_json
 from whence.io.json_text import Json
-from whence.pipeline.files import StateWarning, checksum, write_file
-
-_FORMAT = 1
+from whence.lang.load import Functions
+from whence.pipeline.kept import keep, read_kept
 
 
 @dataclass(frozen=True)
@@ -26,37 +25,39 @@ class Checkpoint:
     number: int
     hash: str
     files: Files
-    edits: list[Edit]
+    waiting: tuple[Edit, ...]
+    image: Image
+
+    def instance(
+        self, confederation: Confederation, *, functions: Functions | None = None, strategy: str = "support"
+    ) -> Instance | None:
+        """None if it is of another version of Whence.
+
+        Where rows were made by functions, which may be others by now, or are kept in another way, only what they follow from
+        is taken.
+        """
+        try:
+            found = Instance(confederation, self.waiting, functions=functions, image=self.image)
+        except OtherImage:
+            return None
+        if not functions and strategy == found.strategy:
+            return found
+        return Instance(confederation, found.edits(), functions=functions, strategy=strategy)
 
 
-def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
-    rows: dict[tuple[str, str], list[Json]] = {}
-    for _, part, relation, row in checkpoint.edits:
-        rows.setdefault((part, relation), []).append(row_to_json(row))
-    edits = [[part, relation, listed] for (part, relation), listed in rows.items()]
-    body = json.dumps([checkpoint.files, edits], ensure_ascii=False).encode(errors="surrogatepass")
-    head = {"format": _FORMAT, "number": checkpoint.number, "hash": checkpoint.hash, "checksum": checksum(body)}
-    write_file(path, json.dumps(head).encode() + b"\n" + body)
+def write_checkpoint(path: Path, number: int, hash_: str, files: Files, instance: Instance) -> None:
+    if instance.strategy != "support":
+        return
+    waiting: list[Json] = [[each.part, each.relation, row_to_json(each.row)] for each in instance.waiting()]
+    texts: list[Json] = [[name, text] for name, text in files]
+    keep(path, instance.session, {"number": number, "hash": hash_, "files": texts, "waiting": waiting})
 
 
 def read_checkpoint(path: Path) -> Checkpoint | None:
-    """None if there is none. One that is damaged is as good as none, and somebody may want to know why."""
-    if not path.exists():
+    kept = read_kept(path)
+    if kept is None:
         return None
-    try:
-        line, _, body = path.read_bytes().partition(b"\n")
-        head = json.loads(line)
-        if head["format"] == _FORMAT and head["checksum"] == checksum(body):
-            files, edits = json.loads(body)
-            named = tuple((name, text) for name, text in files)
-            return Checkpoint(head["number"], head["hash"], named, list(_edits(edits)))
-    except (OSError, ValueError, KeyError, TypeError):
-        pass  # the warning says what is done about it
-    warnings.warn(f"{path} is not as it was written; all entries are read again", StateWarning, stacklevel=2)
-    return None
-
-
-def _edits(found: Iterable[tuple[str, str, list[list[Json]]]]) -> Iterator[Edit]:
-    for part, relation, rows in found:
-        for row in rows:
-            yield Edit("+", part, relation, row_from_json(row))
+    of: Mapping[str, Any] = kept.of
+    files = tuple((name, text) for name, text in of["files"])
+    waiting = tuple(Edit("+", part, relation, row_from_json(row)) for part, relation, row in of["waiting"])
+    return Checkpoint(of["number"], of["hash"], files, waiting, kept.image)

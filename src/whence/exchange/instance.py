@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple, Protocol, runtime_checkable
 
+from whence.backends.local.image import Image
 from whence.engine.adapt import Adaptation
 from whence.engine.propagate import PropagateDelete
 from whence.exchange.compile import (
@@ -30,8 +31,10 @@ from whence.exchange.recompute import Recompute
 from whence.exchange.rows import Rows, unwrap
 from whence.io.changes import Changes, Update
 from whence.lang import tree
+from whence.lang.differences import why_rows_would_differ
 from whence.lang.load import Functions
 from whence.lang.types import Tuple, Value, Variant
+from whence.prepared import prepare
 from whence.session import Session
 
 STRATEGIES = ("support", "propagate-delete", "dred", "recompute")
@@ -73,7 +76,20 @@ class _Closing(Protocol):
     def close(self) -> None: ...
 
 
+class OtherImage(ValueError):
+    """An image that is not of this confederation's tables, or of another version of Whence."""
+
+
 class Instance:
+    """`image` is that of the session of an instance like this one: then nothing is evaluated, and edits are those that wait.
+    Raises `OtherImage`.
+    """
+
+    _maintained: _Maintained
+    _aside: set[
+        tuple[str, str, Tuple]
+    ]  # with nulls that no mapping invents any more: they may come to mean something again
+
     def __init__(
         self,
         confederation: Confederation,
@@ -81,17 +97,29 @@ class Instance:
         *,
         functions: Functions | None = None,
         strategy: str = "support",
+        image: Image | None = None,
     ) -> None:
         if strategy not in (*STRATEGIES, ON_SPARK):
             raise ValueError(f"there is no strategy {strategy}; there are {', '.join((*STRATEGIES, ON_SPARK))}")
         self.strategy = strategy
         self._functions = functions
-        self._begin(compile_confederation(confederation, functions), edits)
+        compiled = compile_confederation(confederation, functions)
+        if image is None:
+            self._begin(compiled, edits)
+        else:
+            self._resume(compiled, image, edits)
+
+    def _resume(self, compiled: Compiled, image: Image, waiting: Iterable[Edit]) -> None:
+        session = Session.resumed(prepare(compiled.program), image)
+        if session is None:
+            raise OtherImage
+        self.compiled, self.rows, self._maintained = compiled, Rows(compiled), session
+        self._aside = {(each.part, each.relation, each.row) for each in waiting}
+        self._count_variants()
 
     def _begin(self, compiled: Compiled, edits: Iterable[Edit]) -> None:
         self.compiled, self.rows = compiled, Rows(compiled)
-        # Rows with nulls that no mapping invents any more: they may come to mean something again.
-        self._aside: set[tuple[str, str, Tuple]] = set()
+        self._aside = set()
         facts: dict[str, dict[Tuple, None]] = {}
         for op, name, row, _ in self._updates(edits):
             if op == "+":
@@ -219,7 +247,9 @@ class Instance:
         """
         compiled = compile_confederation(confederation, self._functions)
         before = {name: self.relation(name) for name in self.confederation.relations}
-        if isinstance(self._maintained, Session) and self._is_compatible(compiled):
+        if isinstance(self._maintained, Session) and not any(
+            why_rows_would_differ(self.compiled.program, compiled.program)
+        ):
             self._maintained.revise(compiled.program)
             self.compiled, self.rows = compiled, Rows(compiled)
             waiting, self._aside = self._aside, set()
@@ -235,17 +265,6 @@ class Instance:
         inserted = {name: rows for name in names if (rows := after.get(name, set()) - before.get(name, set()))}
         deleted = {name: rows for name in names if (rows := before.get(name, set()) - after.get(name, set()))}
         return Delta(inserted, deleted)
-
-    def _is_compatible(self, compiled: Compiled) -> bool:
-        old, new = self.compiled.program, compiled.program
-        both = old.relations.keys() & new.relations.keys()
-        same = all(old.relations[name].fields == new.relations[name].fields for name in both)
-        # A data type may get branches, but those that are there have to stay as they are.
-        return same and all(
-            branches.items() <= new.types.adts[name].items()
-            for name, branches in old.types.adts.items()
-            if name in new.types.adts
-        )
 
     def _kept(self, confederation: Confederation) -> Iterator[Edit]:
         for each in self.edits():
@@ -269,6 +288,10 @@ class Instance:
             for part in PARTS:
                 for row in self.part(name, part):
                     yield Edit("+", part, name, row)
+        yield from self.waiting()
+
+    def waiting(self) -> Iterator[Edit]:
+        """Edits with nulls that no mapping invents any more."""
         for each in self._aside:
             yield Edit("+", *each)
 

@@ -2,8 +2,8 @@
 
 A folder holds what the peer has to remember: which entries are in its tables (`peer.json`), what the tables held then
 (`baseline.json`), and, while something is under way, what (`pending.json`). Everything else follows from the store, so a crash
-at any instant leaves either the state before or one that the next call completes. `checkpoint.json` is there to be quick: with
-it, only the entries behind it are read.
+at any instant leaves either the state before or one that the next call completes. `tables.image` is there to be quick: with
+it, nothing is derived, and only the entries behind it are read.
 
     publish   what users changed becomes edits, and an entry of the store
     import    publish; read the entries of others, translate, filter by trust, decide conflicts; apply it to the tables
@@ -43,7 +43,7 @@ from whence.pipeline.lock import StateLock
 from whence.provenance.graph import Fact
 
 _STATE, _BASELINE, _NEXT, _PENDING = "peer.json", "baseline.json", "baseline.next.json", "pending.json"
-_CHECKPOINT = "checkpoint.json"
+_CHECKPOINT = "tables.image"
 _WORTH = 10  # a checkpoint is written when a tenth of its rows have come since the last
 
 
@@ -116,7 +116,7 @@ class Peer:
         known = replica.instance.confederation
         if name not in known.peers:
             raise StateError([f"there is no peer {name} here; there are {', '.join(known.peers)}"])
-        write_checkpoint(folder / _CHECKPOINT, replica.checkpoint())
+        write_checkpoint(folder / _CHECKPOINT, replica.number, replica.hash, replica.files, replica.instance)
         _write_json(folder / _BASELINE, {"position": None, "rows": {}})
         place = {"store": os.path.relpath(store, folder), "tables": where}
         state = {"format": 1, "peer": name, **place, "read": replica.number, "hash": replica.hash}
@@ -183,7 +183,8 @@ class Peer:
     def _keep(self, replica: Replica) -> None:
         """A checkpoint, if enough has come since the last for it to be worth its while."""
         if replica.fresh * _WORTH >= replica.instance.size:
-            write_checkpoint(self.folder / _CHECKPOINT, replica.checkpoint())
+            path = self.folder / _CHECKPOINT
+            write_checkpoint(path, replica.number, replica.hash, replica.files, replica.instance)
             replica.fresh = 0
 
     @property
@@ -294,22 +295,19 @@ class Peer:
         published = self.publish()
         self.on_step("translating")
         replica = self.replica
-        entries = self._advance(replica)
+        entries = replica.advance()
         decisions: list[Edit] = []
         while fresh := reconcile(replica.instance, self.name):
             self.on_step("deciding")
             # The instance has them already: read from the store they change nothing, but others may have published meanwhile.
             self._append(fresh)
-            entries += self._advance(replica)
+            entries += replica.advance()
             decisions += fresh
         delta = self._apply(replica)
         self._keep(replica)
         return Imported(
             published, tuple(entries), delta, tuple(decisions), tuple(deferred(replica.instance, self.name))
         )
-
-    def _advance(self, replica: Replica) -> list[Entry]:
-        return list(replica.advance())
 
     def _rows_of(self, replica: Replica) -> dict[str, set[Tuple]]:
         relations = replica.instance.confederation.relations_of(self.name)

@@ -6,7 +6,7 @@ row of another peer's relation, a change of another peer's policies, a signature
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,14 +48,17 @@ class Replica:
         start: Checkpoint | None = None,
     ) -> Replica:
         """The copy as of an entry, by default the last: everything is folded first, and evaluated once."""
+        if start is not None:
+            known = load_confederation(start.files)
+            resumed = start.instance(known, functions=functions, strategy=strategy)
+            if resumed is not None:
+                replica = cls(store, resumed, start.files, start.number, start.hash)
+                replica.advance(number)
+                return replica
         edits: dict[tuple[str, str, Tuple], None] = {}
         confederation: Confederation | None = None
         files: Files = ()
         last, hash_, fresh = 0, START, 0
-        if start is not None:
-            edits = {each[1:]: None for each in start.edits}
-            files, last, hash_ = start.files, start.number, start.hash
-            confederation = load_confederation(files)
         for entry in store.entries(last, hash_, number):
             content = store.content(entry)
             check_entry(store, entry, content, confederation)
@@ -78,24 +81,31 @@ class Replica:
         instance = Instance(confederation, kept, functions=functions, strategy=strategy)
         return cls(store, instance, files, last, hash_, fresh)
 
-    def checkpoint(self) -> Checkpoint:
-        return Checkpoint(self.number, self.hash, self.files, list(self.instance.edits()))
-
-    def advance(self, upto: int | None = None) -> Iterator[Entry]:
-        """Reads what has been published since, entry by entry."""
+    def advance(self, upto: int | None = None) -> list[Entry]:
+        """Reads what has been published since. Edits of entries that follow each other are translated together."""
+        read: list[Entry] = []
+        edits: list[Edit] = []
         for entry in self.store.entries(self.number, self.hash, upto):
             content = self.store.content(entry)
             check_entry(self.store, entry, content, self.instance.confederation)
             if entry.kind == CATALOGUE:
+                self._apply(edits, read)
+                edits = []
                 files = files_of(content)
                 self.instance.change(_loaded(self.store, entry, files))
                 self.files = files
             else:
-                edits = edits_of(content)
-                self.instance.apply(edits)
-                self.fresh += len(edits)
-            self.number, self.hash = entry.number, entry.hash
-            yield entry
+                edits += edits_of(content)
+            read.append(entry)
+        self._apply(edits, read)
+        return read
+
+    def _apply(self, edits: Sequence[Edit], read: Sequence[Entry]) -> None:
+        if edits:
+            self.instance.apply(edits)
+            self.fresh += len(edits)
+        if read:
+            self.number, self.hash = read[-1].number, read[-1].hash
 
 
 def files_at(store: SharedStore, number: int | None = None) -> tuple[Files, int]:

@@ -137,25 +137,21 @@ class SharedStore:
         *,
         sign: Sign | None = None,
         id_: str | None = None,
+        behind: int | None = None,
         allowed: Callable[[Entry], bool] = lambda _: True,
     ) -> Entry | None:
-        """Appends an entry. None, and nothing is published, if one that came first is not `allowed`.
-
-        `allowed` is asked about every entry that is not the caller's own, from the first on that it has not been asked about.
-        """
+        """Appends an entry. None, and nothing is published, if one `behind` some number is not `allowed`."""
         data = canonical(content)
         digest = sha256(data).hexdigest()
         target = self._contents / f"{digest}.json"
         if not target.exists():
             write_file(target, data)
-        seen = 0
         while True:
             number = self.last + 1
-            for each in range(seen + 1, number):
+            for each in range(number if behind is None else behind + 1, number):
                 if not allowed(self.read(each)):
                     return None
-            seen = number - 1
-            previous = self.read(seen).hash if seen else START
+            previous = self.read(number - 1).hash if number > 1 else START
             entry = Entry(number, peer, kind, digest, previous, id_ or token_hex(8))
             if sign is not None:
                 entry = replace(entry, signature=sign(entry.unsigned()))

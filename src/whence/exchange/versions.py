@@ -37,7 +37,8 @@ def publish_version(
         CATALOGUE,
         files_to_json(files, base),
         sign=signer(folder / KEY),
-        allowed=lambda each: each.number <= base or each.kind == EDITS,
+        behind=base,
+        allowed=lambda each: each.kind == EDITS,
     )
     if entry is None:
         raise StateError(["another peer changed the confederation meanwhile"], hints=["try again: import comes first"])

@@ -71,7 +71,9 @@ class Kept:
         limits: Limits = Limits(),  # noqa: B008 - immutable
         profile: Profile | None = None,
     ) -> Session | None:
-        """None if it is another program's. A prepared program can be tried once only: its values have their words then."""
+        """None if it is another program's, or was made with functions from Python, which may be others by now."""
+        if prepared.program.functions:
+            return None
         return Session.resumed(prepared, self.image, windows=windows, limits=limits, profile=profile)
 
 
