@@ -52,7 +52,7 @@ def fits(backend: LocalBackend, head: Mapping[str, Any]) -> bool:
 
 def restore(backend: LocalBackend, image: Image) -> None:
     """Fills tables and a dictionary of which nothing is known yet."""
-    assert len(backend.dictionary) == 1  # nil
+    assert not len(backend.dictionary)
     head: Mapping[str, Any] = image.head
     pieces = iter(image.pieces)
     lengths, texts = np.frombuffer(next(pieces), dtype=np.int32), bytes(next(pieces))
