@@ -19,7 +19,14 @@ from whence.plan.simplify import simplify as without_superfluous
 
 class _Compile(Protocol):
     def __call__(
-        self, program: Program, wanted: Iterable[str] | None, sizes: Mapping[str, int] | None, join_order: JoinOrder, /
+        self,
+        program: Program,
+        wanted: Iterable[str] | None,
+        sizes: Mapping[str, int] | None,
+        join_order: JoinOrder,
+        /,
+        *,
+        lean: bool = False,
     ) -> Plan: ...
 
 
@@ -59,6 +66,8 @@ class Prepared:
     # Whether what changes no row is left out of the plan, and what was.
     simplify: bool = False
     simplified: tuple[str, ...] = ()
+    # Whether relations that are not wanted need not be whole.
+    lean: bool = False
 
     @property
     def tables(self) -> Mapping[str, Relation]:
@@ -91,6 +100,7 @@ class Prepared:
             sizes=sizes,
             join_order=self.join_order,
             simplify=self.simplify,
+            lean=self.lean,
         )
         base = base.union(program.base_relations)
         return replace(self, program=program, base=base, wanted=wanted, **compiled._asdict())
@@ -106,6 +116,7 @@ def prepare(
     join_order: JoinOrder = most_bound,
     shared: Shared | None = None,
     simplify: bool = False,
+    lean: bool = False,
 ) -> Prepared:
     """Plans a program for any number of sessions.
 
@@ -113,7 +124,8 @@ def prepare(
     relations in `record` are kept as relations too. `sizes` tells how many rows relations will have, as far as that is known;
     `join_order` picks by them. Programs that are given what another has `shared` have their values for the same words. If told
     to `simplify`, it looks for rules and joins that change no row, which takes time where there are many alike; recorded
-    derivations tell them apart, so nothing goes then.
+    derivations tell them apart, so nothing goes then. If it may be `lean`, relations that are not wanted are derived as far as
+    the others need them, perhaps without columns: whoever asks why rows are there should not have it so.
 
     >>> from whence import Session, load
     >>> prepared = prepare(load(".decl p(x:number) .input p .decl q(x:number) .output q q(x + 1) :- p(x)."))
@@ -127,7 +139,14 @@ def prepare(
         raise ValueError(f"there is no relation {min(unknown)}; there are {', '.join(program.relations)}")
     recorded = frozenset(record)
     compiled = _compile(
-        program, seen, strategy=strategy, record=recorded, sizes=sizes, join_order=join_order, simplify=simplify
+        program,
+        seen,
+        strategy=strategy,
+        record=recorded,
+        sizes=sizes,
+        join_order=join_order,
+        simplify=simplify,
+        lean=lean,
     )
     refuse_unrecordable(program, compiled.plan, recorded)
     base = frozenset(program.base_relations)
@@ -140,6 +159,7 @@ def prepare(
         join_order=join_order,
         shared=shared or Shared(),
         simplify=simplify,
+        lean=lean,
         **compiled._asdict(),
     )
 
@@ -159,6 +179,7 @@ def _compile(
     sizes: Mapping[str, int] | None,
     join_order: JoinOrder,
     simplify: bool,
+    lean: bool,
 ) -> _Compiled:
     simplified: tuple[str, ...] = ()
     if simplify and not record:
@@ -166,6 +187,6 @@ def _compile(
     planned, recordings = record_derivations(program, record)
     if wanted is not None:
         wanted |= {each.relation for each in recordings.values()}
-    plan = STRATEGIES[strategy].compile(planned, wanted, sizes, join_order)
+    plan = STRATEGIES[strategy].compile(planned, wanted, sizes, join_order, lean=lean)
     refuse_unrecordable(program, plan, {each.rule.head.relation for each in recordings.values()})
     return _Compiled(plan, recordings, simplified)

@@ -315,5 +315,5 @@ def evaluated(
 ) -> Session:
     """The same, as a session to be looked at."""
     sizes = {name: len(rows) for name, rows in facts.items() if isinstance(rows, Sized)}
-    prepared = prepare(lasting(program), wanted=wanted, sizes=sizes, simplify=simplify)
+    prepared = prepare(lasting(program), wanted=wanted, sizes=sizes, simplify=simplify, lean=True)
     return Session(prepared, facts=facts, limits=limits, on_round=on_round, profile=profile)

@@ -19,13 +19,16 @@ from whence.lang.program import (
     counter_in,
 )
 from whence.lang.tree import walk
+from whence.plan.ask_closures import ask_closures
 from whence.plan.delta_plans import delta_plans
+from whence.plan.drop_columns import drop_columns
 from whence.plan.extract_aggregates import AggregateSpec, extract_aggregates, is_extractable
 from whence.plan.join_order import JoinOrder, most_bound
 from whence.plan.magic import restrict_to_demand
 from whence.plan.needed import keep_needed
 from whence.plan.project_wildcards import project_wildcards
 from whence.plan.self_support import why_values_may_rest
+from whence.plan.set_apart import set_apart
 from whence.plan.steps import DeltaPlan, StratumPlan
 
 
@@ -45,12 +48,14 @@ class UnsuitableStrategy(ValueError):
 AGGREGATES_INSIDE = "aggregates inside recursion"
 # Rewrites for the sake of the wanted relations, in this order. The others are gone after them, or incomplete.
 REWRITES: tuple[Callable[[Program, frozenset[str]], Program], ...] = (keep_needed, restrict_to_demand)
+# These take apart relations that explanations would go through: for those who look at wanted rows only, and never ask why.
+LEAN_REWRITES = (*REWRITES, drop_columns, ask_closures)
 
 
-def restrict(program: Program, wanted: Iterable[str] | None) -> Program:
-    """The program as far as it is needed for the wanted relations; all of it if None."""
+def restrict(program: Program, wanted: Iterable[str] | None, *, lean: bool = False) -> Program:
+    """The program as far as it is needed for the wanted relations; all of it if None. If `lean`, the others need not be whole."""
     if wanted is not None:
-        for rewrite in REWRITES:
+        for rewrite in LEAN_REWRITES if lean else REWRITES:
             program = rewrite(program, frozenset(wanted))
     return program
 
@@ -60,9 +65,12 @@ def compile_plan(
     wanted: Iterable[str] | None = None,
     sizes: Mapping[str, int] | None = None,
     join_order: JoinOrder = most_bound,
+    *,
+    lean: bool = False,
 ) -> Plan:
-    """A plan under which as much as can be is maintained. `sizes` tells how many rows relations have, where that is known."""
-    program = restrict(program, wanted)
+    """A plan under which as much as can be is maintained. `sizes` tells how many rows relations have, where that is known; if
+    `lean`, relations that are not wanted need not be whole."""
+    program = restrict(program, wanted, lean=lean)
     return _planned(program, dict(_reasons_to_recompute(program)), sizes, join_order)
 
 
@@ -84,7 +92,7 @@ def _planned(
     if resting:
         reasons |= resting
         extracted, specs = extract_aggregates(program, frozenset(program.relations) - frozenset(reasons))
-    planned = project_wildcards(extracted)
+    planned = project_wildcards(set_apart(extracted, reasons))
     plans_of = partial(delta_plans, sizes=sizes, join_order=join_order)
     strata = (_plan_stratum(planned, each, specs, reasons, plans_of) for each in planned.strata)
     return Plan(planned, tuple(strata))
@@ -95,9 +103,11 @@ def compile_counting(
     wanted: Iterable[str] | None = None,
     sizes: Mapping[str, int] | None = None,
     join_order: JoinOrder = most_bound,
+    *,
+    lean: bool = False,
 ) -> Plan:
     """A plan for counting derivations alone, which cannot tell rows that only support each other. Raises `UnsuitableStrategy`."""
-    plan = compile_plan(program, wanted, sizes, join_order)
+    plan = compile_plan(program, wanted, sizes, join_order, lean=lean)
     for stratum in plan.strata:
         if stratum.recursive:
             names = ", ".join(name for name in stratum.relations if "!" not in name)
@@ -110,9 +120,11 @@ def compile_recomputation(
     wanted: Iterable[str] | None = None,
     _sizes: Mapping[str, int] | None = None,
     _join_order: JoinOrder = most_bound,
+    *,
+    lean: bool = False,
 ) -> Plan:
     """A plan under which every stratum is evaluated anew when one of its inputs changes: it has no joins of its own."""
-    program = restrict(program, wanted)
+    program = restrict(program, wanted, lean=lean)
     strata = []
     for stratum in program.strata:
         rules = [rule for rule in program.rules if rule.head.relation in stratum.relations]
