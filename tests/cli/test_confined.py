@@ -43,6 +43,19 @@ def test_inputs_come_from_below_the_fact_folder(name: str) -> None:
     assert not Path("out/r.csv").exists()
 
 
+@pytest.mark.parametrize(
+    ("params", "problem"),
+    [
+        ('IO=sqlite, query="SELECT 1"', "a query may read whatever the database can"),
+        ("IO=duckdb, query=\"SELECT * FROM read_text('/etc/passwd')\"", "a query may read whatever the database can"),
+        ('IO=postgres, url="postgresql://db/"', "a server is not below a folder"),
+    ],
+)
+def test_databases_are_asked_nothing(params: str, problem: str) -> None:
+    result = evaluate(COPY.format(params, ""), "--confined")
+    assert (result.exit_code, problem in result.stderr) == (1, True)
+
+
 @pytest.mark.parametrize("params", ['filename="../stolen.csv"', 'name="../stolen"'])
 def test_outputs_go_below_the_output_folder(params: str) -> None:
     result = evaluate(COPY.format("", params), "--confined")

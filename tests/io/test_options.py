@@ -32,14 +32,14 @@ def problems(*transfers: Transfer) -> list[str]:
     ("kind", "params", "problem"),
     [
         ("input", {"IO": "mysql"}, "IO=mysql is not supported for .input / "
-         "write IO=file or IO=stdin or IO=jsonfile or IO=json or IO=sqlite"),
+         "write IO=file or IO=stdin or IO=jsonfile or IO=json or IO=sqlite or IO=duckdb or IO=postgres"),
         ("input", {"IO": "stdout"}, "IO=stdout is not supported for .input / "
-         "write IO=file or IO=stdin or IO=jsonfile or IO=json or IO=sqlite"),
+         "write IO=file or IO=stdin or IO=jsonfile or IO=json or IO=sqlite or IO=duckdb or IO=postgres"),
         ("output", {"IO": "stdin"}, "IO=stdin is not supported for .output / "
          "write IO=file or IO=stdout or IO=jsonfile or IO=json or IO=sqlite"),
         ("input", {"filemname": "a"}, ".input r has no parameter filemname / did you mean filename?"),
         ("output", {"zip": "true"}, ".output r has no parameter zip / the parameters are "
-         "IO, filename, dbname, name, delimiter, headers, rfc4180, columns, compress, format"),
+         "IO, filename, dbname, name, query, url, delimiter, headers, rfc4180, columns, compress, format"),
         ("input", {"auxArity": "1"}, "the parameter auxArity is not supported / leave it out"),
         ("input", {"headers": "yes"}, "headers=yes is neither true nor false / write headers=true or leave it out"),
         ("input", {"filename": ""}, "the filename is empty or holds a zero byte / leave it out to use r.facts"),
@@ -51,7 +51,15 @@ def problems(*transfers: Transfer) -> list[str]:
          'write a text such as delimiter=","'),
         ("output", {"format": "json"}, "format=json is not supported / "
          "write format=list or format=object, with IO=jsonfile"),
-        ("input", {"dbname": "a.db"}, "dbname has no meaning without IO=sqlite / write IO=sqlite, or filename"),
+        ("input", {"dbname": "a.db"}, "dbname has no meaning for .input without IO / write IO=sqlite, or filename"),
+        ("input", {"query": "SELECT 1"}, "query has no meaning for .input without IO / "
+         "write IO=sqlite, IO=duckdb or IO=postgres"),
+        ("output", {"IO": "sqlite", "query": "SELECT 1"}, "query has no meaning for .output with IO=sqlite / "
+         "write IO=sqlite, IO=duckdb or IO=postgres"),
+        ("input", {"IO": "postgres", "filename": "a"}, "filename has no meaning for .input with IO=postgres / "
+         "a server is named by url"),
+        ("input", {"IO": "duckdb", "query": "SELECT 1", "name": "t"}, "a query says which tables it reads: "
+         "name has no meaning beside it / leave one out"),
         ("input", {"IO": "sqlite", "delimiter": ","}, "delimiter has no meaning with IO=sqlite / leave it out"),
         ("input", {"columns": "a:b"}, 'columns=a:b is not a list of columns / '
          'write their numbers, from 0: columns="0:2"'),
@@ -71,7 +79,7 @@ def test_a_report_points_at_the_directive() -> None:
         "<program>:1:1: error[W0501]: IO=mysql is not supported for .input\n"
         "    1 | .directive r\n"
         "        ^^^^^^^^^^^^\n"
-        "  hint: write IO=file or IO=stdin or IO=jsonfile or IO=json or IO=sqlite"
+        "  hint: write IO=file or IO=stdin or IO=jsonfile or IO=json or IO=sqlite or IO=duckdb or IO=postgres"
     )
 
 
@@ -132,5 +140,6 @@ def test_reading_refuses_what_the_check_would_have_reported(tmp_path: object) ->
     with pytest.raises(FactError) as caught:
         read_relation(bad.transfers[0], bad.relations["r"], bad.types, tmp_path)
     assert str(caught.value) == (
-        ".input r: IO=mysql is not supported for .input\n  hint: write IO=file or IO=stdin or IO=jsonfile or IO=json or IO=sqlite"
+        ".input r: IO=mysql is not supported for .input\n"
+        "  hint: write IO=file or IO=stdin or IO=jsonfile or IO=json or IO=sqlite or IO=duckdb or IO=postgres"
     )

@@ -1,4 +1,7 @@
-"""Programs that may name only files below the folders they are given."""
+"""Programs that may name only files below the folders they are given.
+
+They may ask no server, and ask databases no queries of their own, which could name other files.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,22 @@ def refuse_files_outside(program: Program, facts: Path | None, output: Path | No
     found = Diagnostics(program.source)
     for transfer in program.transfers:
         folder = facts if transfer.kind == "input" else output
-        filename = read_options(transfer, program.relations[transfer.relation], lambda *_: None).filename
+        options = read_options(transfer, program.relations[transfer.relation], lambda *_: None)
+        if options.query or options.database == "postgres":
+            found.add(
+                BadDirective(
+                    next(
+                        (transfer.param_spans[key] for key in ("query", "IO") if key in transfer.param_spans),
+                        transfer.span,
+                    ),
+                    problem="a query may read whatever the database can"
+                    if options.query
+                    else "a server is not below a folder",
+                    advice="with --confined a program reads tables and files below -F",
+                )
+            )
+            continue
+        filename = options.filename
         if folder is None or filename is None or (folder / filename).resolve().is_relative_to(folder.resolve()):
             continue
         found.add(

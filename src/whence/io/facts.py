@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from whence.io.collector import paused_collector
+from whence.io.databases import read_duckdb, read_postgres
 from whence.io.errors import FactError, FactWarning
 from whence.io.files import decode, encode, read_file, write_file
 from whence.io.format_rows import format_rows, header, reads_back
@@ -18,7 +19,7 @@ from whence.io.frames import FORMATS, found_beside, read_table_file
 from whence.io.json_rows import format_json, parse_json
 from whence.io.order import sort_rows
 from whence.io.parse_rows import parse_rows
-from whence.io.sqlite_rows import read_table, write_table
+from whence.io.sqlite_rows import read_sqlite, write_table
 from whence.lang.program import Relation, Transfer
 from whence.lang.transfers import Options, read_options
 from whence.lang.types import Tuple, Types
@@ -30,12 +31,15 @@ _FRAME = 15
 def read_relation(transfer: Transfer, relation: Relation, types: Types, folder: Path) -> set[Tuple]:
     """The tuples that an `.input` names: in a file, which is looked for in `folder`, or on the standard input."""
     options = _options(transfer, relation)
+    if options.database == "postgres":
+        return read_postgres(options, relation)
     if options.filename is None:
         name, data = "<stdin>", sys.stdin.buffer.read()
     else:
         path = folder / options.filename
-        if options.sqlite:
-            return read_table(path, options.name, relation, types, hint=_where_from(path, relation, folder))
+        if options.database:
+            read = read_sqlite if options.database == "sqlite" else read_duckdb
+            return read(path, options, relation, types, hint=_where_from(path, relation, folder))
         if not path.exists() and not transfer.params and (other := found_beside(path)) is not None:
             # Not Souffle's: a table that comes from elsewhere has names in its first line, and commas.
             path, options = other, replace(options, headers=True, rfc4180=True, delimiter=",")
@@ -89,7 +93,7 @@ def _where_from(path: Path, relation: Relation, folder: Path) -> str:
 
 
 def _write(path: Path, rows: list[Tuple], options: Options, relation: Relation, types: Types) -> None:
-    if options.sqlite:
+    if options.database:
         write_table(path, options.name, rows, relation, types)
         return
     if options.json:

@@ -1,7 +1,8 @@
 """Relations as tables of SQLite databases.
 
-An input is a table or view with as many columns as the relation, taken in their order. An output is a table of its own, which
-takes the place of one with its name; other tables of the file stay. What SQLite has no type for is text, as in fact files.
+An input is a table, a view or a query with as many columns as the relation, taken in their order. An output is a table of its
+own, which takes the place of one with its name; other tables of the file stay. What SQLite has no type for is text, as in fact
+files.
 """
 
 from __future__ import annotations
@@ -15,37 +16,39 @@ from urllib.parse import quote
 from whence.io.errors import FactError
 from whence.io.values import HIGHEST, LOWEST, format_value, parse_value, quoted
 from whence.lang.program import Relation
+from whence.lang.transfers import Options
 from whence.lang.types import FLOAT, NUMBER, SYMBOL, UNSIGNED, Field, Kind, Nullable, Tuple, Types, Value, base
 
 # A column of unsigned numbers has no type: SQLite would make floats of those that its integers cannot hold.
 _COLUMN_TYPES: dict[Kind, str] = {NUMBER: " INTEGER", UNSIGNED: "", FLOAT: " REAL"}
 
 
-def read_table(path: Path, table: str, relation: Relation, types: Types, *, hint: str) -> set[Tuple]:
+def read_sqlite(path: Path, options: Options, relation: Relation, types: Types, *, hint: str) -> set[Tuple]:
     if not path.is_file():
         problem = "it is not a file" if path.exists() else "there is no such file"
         raise FactError([f"cannot read {path}: {problem}"], hints=[hint])
     try:
         with closing(sqlite3.connect(f"file:{quote(str(path.resolve()))}?mode=ro", uri=True)) as database:
-            return _rows(database, path, table, relation, types)
+            return _rows(database, path, options, relation, types)
     except sqlite3.Error as error:
         raise FactError([f"cannot read {path}: {error}"], hints=[hint]) from None
 
 
-def _rows(database: sqlite3.Connection, path: Path, table: str, relation: Relation, types: Types) -> set[Tuple]:
-    tables = _tables(database)
-    if table not in tables:
+def _rows(database: sqlite3.Connection, path: Path, options: Options, relation: Relation, types: Types) -> set[Tuple]:
+    tables, table = _tables(database), "the query" if options.query else options.name
+    if not options.query and table not in tables:
         held = f"it holds {', '.join(tables)}" if tables else "it holds none"
         hint = f'{held}; .input {relation.name}(IO=sqlite, name="…") names another'
         raise FactError([f"{path} has no table or view {table}"], hints=[hint])
-    found = database.execute(f"SELECT * FROM {_name(table)}")  # noqa: S608 - a quoted name
+    found = database.execute(options.query or f"SELECT * FROM {_name(table)}")  # noqa: S608 - a quoted name
     columns = [each[0] for each in found.description]
     own = ", ".join(f"{each.name}: {each.type}" for each in relation.fields)
     if len(columns) != relation.arity:
         problem = (
             f"{path}: {table} has the columns {', '.join(columns)}, but {relation.name}({own}) has {relation.arity}"
         )
-        raise FactError([problem], hints=["make a view with the columns wanted, and read that"])
+        hint = f'name the columns wanted: .input {relation.name}(IO=sqlite, query="SELECT …")'
+        raise FactError([problem], hints=[hint])
     rows: set[Tuple] = set()
     problems: list[str] = []
     for number, cells in enumerate(found, 1):

@@ -10,9 +10,11 @@ from difflib import get_close_matches
 from whence.lang.diagnostics import BadDirective, Diagnostic
 from whence.lang.program import Relation, Transfer
 
-PARAMETERS = ("IO", "filename", "dbname", "name", "delimiter", "headers", "rfc4180", "columns", "compress", "format")
+PARAMETERS = (
+    "IO", "filename", "dbname", "name", "query", "url", "delimiter", "headers", "rfc4180", "columns", "compress", "format"
+)  # fmt: skip
 
-# The values of IO for each directive, the default first: a file or a standard stream, and what is in it.
+# The values of IO for each directive, the default first: a file, a standard stream or a server, and what is in it.
 CHANNELS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     "input": {
         "file": ("file", "text"),
@@ -20,6 +22,8 @@ CHANNELS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "jsonfile": ("file", "json"),
         "json": ("stream", "json"),
         "sqlite": ("file", "sqlite"),
+        "duckdb": ("file", "duckdb"),
+        "postgres": ("server", "postgres"),
     },
     "output": {
         "file": ("file", "text"),
@@ -31,13 +35,18 @@ CHANNELS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     "printsize": {"stdoutprintsize": ("stream", "text"), "stdout": ("stream", "text")},
 }
 
+DATABASES = ("sqlite", "duckdb", "postgres")
+
 # Called with what is wrong and what to do about it, and with the parameter that it is about.
 Complain = Callable[[str, str, str], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How one relation is read or written; `filename` is None for the standard streams. In a database it is the table `name`."""
+    """How one relation is read or written; `filename` is None for the standard streams.
+
+    In a `database` it is the table `name`, or what a `query` gives; on a server, which is at `url`.
+    """
 
     name: str
     filename: str | None
@@ -48,7 +57,9 @@ class Options:
     compress: bool
     objects: bool
     columns: tuple[int, ...] | None
-    sqlite: bool = False
+    database: str = ""
+    query: str = ""
+    url: str = ""
 
 
 def read_options(transfer: Transfer, relation: Relation, complain: Complain) -> Options:
@@ -62,7 +73,8 @@ def read_options(transfer: Transfer, relation: Relation, complain: Complain) -> 
     if medium == "file":
         suffix = text if text != "text" else "facts" if transfer.kind == "input" else "csv"
         filename = given.filename(f"{name}.{suffix}" + (".gz" if compress and text == "text" else ""))
-    given.check_database(is_one=text == "sqlite")
+    database = text if text in DATABASES else ""
+    given.check_database(database)
     return Options(
         name=name,
         filename=filename,
@@ -73,7 +85,9 @@ def read_options(transfer: Transfer, relation: Relation, complain: Complain) -> 
         compress=compress,
         objects=given.format() == "object",
         columns=given.columns(),
-        sqlite=text == "sqlite",
+        database=database,
+        query=transfer.params.get("query", ""),
+        url=transfer.params.get("url", ""),
     )
 
 
@@ -90,7 +104,7 @@ def check_transfers(
 
         name = transfer.relation
         options = read_options(transfer, relations[name], complain)
-        if transfer.kind == "input" and options.filename is None:
+        if transfer.kind == "input" and options.filename is None and not options.database:
             if stdin_reader is not None:
                 complain(
                     f"{name} and {stdin_reader} are both read from the standard input", "read one from a file", "IO"
@@ -98,10 +112,10 @@ def check_transfers(
             stdin_reader = name
         elif transfer.kind == "output" and options.filename is not None:
             # A database holds several tables.
-            place = (options.filename, options.name.lower() if options.sqlite else "")
+            place = (options.filename, options.name.lower() if options.database else "")
             other = writers.setdefault(place, name)
             if other != name:
-                table = f"{options.name} of " if options.sqlite else ""
+                table = f"{options.name} of " if options.database else ""
                 complain(
                     f"{name} and {other} are both written to {table}{options.filename}",
                     "give one another filename",
@@ -149,17 +163,29 @@ class _Given:
             self.complain("the filename is empty or holds a zero byte", f"leave it out to use {default}", "filename")
         return filename
 
-    def check_database(self, *, is_one: bool) -> None:
+    def check_database(self, database: str) -> None:
         """Refuses parameters of text files for a database, and of databases for a text file."""
-        if not is_one:
-            if "dbname" in self.transfer.params:
-                self.complain("dbname has no meaning without IO=sqlite", "write IO=sqlite, or filename", "dbname")
+        is_file = database in ("sqlite", "duckdb")
+        for key, is_meant, advice in (
+            ("dbname", is_file, "write IO=sqlite, or filename"),
+            ("filename", is_file or not database, "a server is named by url"),
+            ("url", database == "postgres", "write IO=postgres, or filename"),
+            ("query", bool(database) and self.transfer.kind == "input", "write IO=sqlite, IO=duckdb or IO=postgres"),
+        ):
+            if key in self.transfer.params and not is_meant:
+                self.complain(f"{key} has no meaning for .{self.transfer.kind} {self._io()}", advice, key)
+        if not database:
             return
+        if "query" in self.transfer.params and "name" in self.transfer.params:
+            self.complain("a query says which tables it reads: name has no meaning beside it", "leave one out", "name")
         for key in ("delimiter", "headers", "rfc4180", "columns", "compress", "format"):
             if key in self.transfer.params:
-                self.complain(f"{key} has no meaning with IO=sqlite", "leave it out", key)
+                self.complain(f"{key} has no meaning {self._io()}", "leave it out", key)
         if self.relation.arity == 0:
             self.complain(f"{self.relation.name} has no columns, as a table must", "write it to a fact file", "IO")
+
+    def _io(self) -> str:
+        return f"with IO={self.transfer.params['IO']}" if "IO" in self.transfer.params else "without IO"
 
     def delimiter(self, *, rfc4180: bool) -> str:
         text = self.transfer.params.get("delimiter", "," if rfc4180 else "\t").replace("\\t", "\t")
