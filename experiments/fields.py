@@ -112,6 +112,18 @@ THREE = load(
     """.decl r(a:number) .input r .decl s(a:number) .input s .decl q(a:number) .input q .output t
     t(a, b, c) :- r(a), s(b), a + b = 1000, q(c), b + c = 1000."""
 )
+# The same of what is at most so far apart, in hops of a grid.
+NEAR = 3.0
+TWO_NEAR = load(
+    f""".decl r(x:number, y:number, a:number) .input r .decl s(x:number, y:number, a:number) .input s .output t
+    t(x, y, a, b) :- r(x, y, a), s(u, v, b), a + b = 1000, dist(x, y, u, v) <= {NEAR}."""
+)
+THREE_NEAR = load(
+    f""".decl r(x:number, y:number, a:number) .input r .decl s(x:number, y:number, a:number) .input s
+    .decl q(x:number, y:number, a:number) .input q .output t
+    t(x, y, a, b, c) :- r(x, y, a), s(u, v, b), a + b = 1000, dist(x, y, u, v) <= {NEAR}, q(m, n, c), b + c = 1000,
+        dist(u, v, m, n) <= {NEAR}."""
+)
 
 
 def streams(field: Field, relations: str, seed: int) -> list[tuple[Value, Update]]:
@@ -126,12 +138,14 @@ def streams(field: Field, relations: str, seed: int) -> list[tuple[Value, Update
     return made
 
 
-def run_streams(side: int, scheme: Scheme, *, relations: str, seed: int) -> SensorNetwork:
+def run_streams(side: int, scheme: Scheme, *, relations: str, seed: int, is_near: bool = False) -> SensorNetwork:
     field = Field.grid(side, side)
-    program = TWO if len(relations) == 2 else THREE
+    two, three = (TWO_NEAR, THREE_NEAR) if is_near else (TWO, THREE)
+    program = two if len(relations) == 2 else three
     network = SensorNetwork(program, field, choices=Choices(scheme=scheme), channel=Channel(latency=HOP), seed=seed)
     for node, update in streams(field, relations, seed):
-        network.feed([update], at=node)
+        x, y = map(int, field.places[node])
+        network.feed([update._replace(tuple=(x, y, *update.tuple)) if is_near else update], at=node)
     network.run()
     compared = network.compare()
     assert (compared.missed, compared.false) == (0, 0)

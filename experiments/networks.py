@@ -78,6 +78,7 @@ def run_of(
     seed: int,
     program: Program = REACHABLE,
     processors: int | None = None,
+    handling: float = 0.0,
 ) -> Run:
     strategy, ship = SCHEMES[scheme] if isinstance(scheme, str) else scheme
     return Run(
@@ -89,6 +90,7 @@ def run_of(
             processors=processors,
             wiring=wiring_of(topology) if processors is None else Wiring(),
             seed=seed,
+            handling=handling,
         ),
         processors or len(topology.nodes),
     )

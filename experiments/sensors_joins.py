@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from fields import least_messages, run_streams
-from harness import Claim, Experiment, Results, run
+from fields import NEAR, least_messages, run_streams
+from harness import Claim, CutOff, Experiment, Results, run
 
 from whence.sensors import Scheme
 
 SCHEMES = ("perpendicular", "broadcast", "local", "central")
+WAYS = ("2 streams", "3 streams")
+LARGEST_FLOODED = 16  # nodes a side: where every tuple goes to every node, no more are tried
 ROUNDS_A_DAY = 24 * 60  # the streams of a run, once a minute
 
 
 def measure(scheme: str, side: float, seed: int) -> dict[str, float]:
     name, _, ways = scheme.partition(", ")
-    network = run_streams(int(side), Scheme(name), relations="rs" if ways == "2 streams" else "rsq", seed=seed)
+    if name in ("broadcast", "local") and side > LARGEST_FLOODED:
+        raise CutOff
+    relations = "rs" if ways.startswith("2") else "rsq"
+    network = run_streams(int(side), Scheme(name), relations=relations, seed=seed, is_near=ways.endswith("near"))
     tuples = sum(map(len, network.base.values()))
     energy = network.energy()
     return {
@@ -36,8 +41,18 @@ def crossing(results: Results, other: str, metric: str, ways: str) -> str:
 def below(results: Results) -> str:
     return "; ".join(
         f"below {other} ({ways}): {crossing(results, other, 'messages', ways)}, {crossing(results, other, 'hottest node', ways)}"
-        for ways in ("2 streams", "3 streams")
+        for ways in WAYS
         for other in SCHEMES[1:]
+    )
+
+
+def below_near(results: Results) -> str:
+    return "; ".join(
+        f"{ways}: {crossing(results, 'central', 'messages', f'{ways}, near')}, "
+        f"{crossing(results, 'central', 'hottest node', f'{ways}, near')}; at the last point "
+        f"{results.ratio(f'central, {ways}, near', f'perpendicular, {ways}, near', 'messages')} the messages at the server and "
+        f"{results.ratio(f'central, {ways}, near', f'perpendicular, {ways}, near', 'hottest node')} at its hottest node"
+        for ways in WAYS
     )
 
 
@@ -61,15 +76,20 @@ EXPERIMENT = Experiment(
         "telling homes; the hottest node is the one that sends and receives most; lifetime is that of the first "
         "battery if the streams of "
         "a run come once a minute, with the radio model of the docs. The server is in the middle of the grid. "
-        "Answers are checked."
+        f"Streams that are *near* join only what is at most {NEAR:g} hops apart. Broadcast and local storage are not tried "
+        f"beyond {LARGEST_FLOODED} by {LARGEST_FLOODED}. Answers are checked."
     ),
-    schemes=tuple(f"{scheme}, {ways}" for ways in ("2 streams", "3 streams") for scheme in SCHEMES),
+    schemes=(
+        *(f"{scheme}, {ways}" for ways in WAYS for scheme in SCHEMES),
+        *(f"{scheme}, {ways}, near" for ways in WAYS for scheme in ("perpendicular", "central")),
+    ),
     across="nodes a side",
-    points=(4, 6, 8, 12, 16, 20),
+    points=(4, 8, 16, 24, 32),
     metrics={"messages": "a tuple", "hottest node": "messages a tuple", "lifetime": "days"},
     measure=measure,
     claims=[
         Claim("perpendicular below broadcast, local storage and central server from a stated size on", below),
+        Claim("the same against the central server, of streams that are near", below_near),
         Claim(
             "on uniform rates within 8x of the best possible (half of how far apart two nodes are, on average)",
             against_least,

@@ -50,6 +50,14 @@ def test_latency_and_bandwidth_add_up_and_messages_queue() -> None:
     assert simulation.figures.total.bytes == 20
 
 
+def test_a_processor_handles_one_message_after_the_other() -> None:
+    simulation, port, listener = pair(Channel(latency=0.01), handling=0.005)
+    port.send("b", Text("x"))
+    port.send("b", Text("y"))
+    simulation.run()
+    assert [time for _, time in listener.heard] == [0.015, 0.02]
+
+
 def texts(channel: Channel, **settings: object) -> tuple[list[str], Simulation]:
     simulation, port, listener = pair(channel, **settings)
     for number in range(50):

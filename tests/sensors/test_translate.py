@@ -142,3 +142,24 @@ def test_rules_that_read_nothing_hold_from_the_start() -> None:
     )
     network.apply([Update("+", "a", (9,))])
     assert network.relation("b") == {(1,), (2,), (3,), (7,), (9,)}
+
+
+def test_partners_at_a_site_are_joined_where_a_condition_ties_them() -> None:
+    """r and q have nothing in common but s: joining them first would look at all pairs."""
+    program = load(
+        """.decl r(a:number) .input r .decl q(a:number) .input q .decl s(a:number) .input s .output t
+        t(a, b, c) :- r(a), q(c), s(b), a + b = 100, b + c = 100."""
+    )
+    network = SensorNetwork(program, Field.grid(3, 3), choices=Choices(scheme=Scheme.CENTRAL))
+    asked = 0
+    fit = network.matcher.fit
+
+    def counted(*args: object) -> object:
+        nonlocal asked
+        asked += 1
+        return fit(*args)  # type: ignore[arg-type]
+
+    network.matcher.fit = counted  # type: ignore[method-assign, assignment]
+    network.apply([Update("+", name, (at,)) for at in range(30) for name in "rqs"])
+    assert network.compare().missed == network.compare().false == 0
+    assert asked < 90 * 90

@@ -23,6 +23,7 @@ from whence.io.updates import reported_writing
 from whence.lang.program import Program, output_names
 from whence.lang.types import Tuple
 from whence.runtime import Channel
+from whence.runtime.sketches import standard_error
 from whence.sensors import Choices, FieldError, NotForSensors, Scheme, SensorNetwork, translate
 from whence.sensors.describe import describe_sensors
 from whence.sensors.network import HOP
@@ -218,8 +219,22 @@ def _figures(network: SensorNetwork) -> dict[str, object]:
         "right": compared.right,
         "missed": compared.missed,
         "false": compared.false,
+        **_errors(network),
         "late": network.late,
         "beyond_stages": len(network.rows_beyond()),
+    }
+
+
+def _errors(network: SensorNetwork) -> dict[str, object]:
+    """Of counts and sums by sketches: how far off they may be, as a share, and how far those of this run are."""
+    sketches = network.sensor_program.sketches
+    if not sketches:
+        return {}
+    errors = [each.error for each in network.estimates()]
+    return {
+        "standard_error": max(standard_error(registers) for registers in sketches.values()),
+        "estimates": len(errors),
+        "largest_error": max(errors, default=0.0),
     }
 
 

@@ -60,7 +60,8 @@ class Network:
     """A placed program on nodes.
 
     `nodes` are known from the start; others are made when a tuple lives there, unless links say who there is. `processors` hosts
-    nodes: a number of them, by hash, or by node; what runs on one talks for free.
+    nodes: a number of them, by hash, or by node; what runs on one talks for free, and takes `handling` seconds for each message
+    from another.
 
     >>> from whence import Update, load
     >>> network = Network(load('''.decl link(@a:symbol, b:symbol) .input link .output reach
@@ -82,6 +83,7 @@ class Network:
         wiring: Wiring | None = None,
         seed: int = 0,
         reliable: bool | None = None,
+        handling: float = 0.0,
         on_delivery: Callable[[Delivery], None] | None = None,
     ) -> None:
         self.program = program
@@ -97,7 +99,7 @@ class Network:
         for alias, shown in self.compiled.aliases.items():
             kinds[alias] = kinds[shown]
         self.codec = Codec(program.types, kinds)
-        self.simulation = Simulation(wiring, seed=seed, reliable=reliable)
+        self.simulation = Simulation(wiring, seed=seed, reliable=reliable, handling=handling)
         if on_delivery is not None:
             self.simulation.watchers.append(on_delivery)
         self.processors = processors

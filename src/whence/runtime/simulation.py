@@ -55,8 +55,9 @@ class _Node:
 class Simulation:
     """Nodes on a network. `reliable` puts reliable delivery between nodes and channels, by default if a channel needs it.
 
-    Nodes on one processor hear each other at once and for free. `skew` bounds how far clocks are off, in seconds, and `drift`
-    by which share they are fast or slow. The same seed gives the same run, to the byte.
+    Nodes on one processor hear each other at once and for free. A processor takes `handling` seconds for each message from
+    another one, one after the other; nothing else that it does takes time. `skew` bounds how far clocks are off, in seconds, and
+    `drift` by which share they are fast or slow. The same seed gives the same run, to the byte.
     """
 
     def __init__(
@@ -67,8 +68,11 @@ class Simulation:
         reliable: bool | None = None,
         skew: float = 0.0,
         drift: float = 0.0,
+        handling: float = 0.0,
     ) -> None:
         self.wiring = wiring or Wiring()
+        self.handling = handling
+        self._busy: dict[Hashable, float] = {}  # until when processors have messages to handle
         self.reliable = not self.wiring.is_perfect if reliable is None else reliable
         self.skew, self.drift = skew, drift
         self.now = 0.0
@@ -162,7 +166,14 @@ class Simulation:
         if not arrivals:
             self.figures.lost(sender)
         for arrival in arrivals:
-            self.at(arrival, self._arrive, self.now, sender, target, message)
+            self.at(
+                arrival, self._wait_for_its_turn if self.handling else self._arrive, self.now, sender, target, message
+            )
+
+    def _wait_for_its_turn(self, sent: float, sender: Address, target: Address, message: Message) -> None:
+        processor = self._nodes[target].processor
+        done = self._busy[processor] = max(self.now, self._busy.get(processor, 0.0)) + self.handling
+        self.at(done, self._arrive, sent, sender, target, message)
 
     def _arrive(self, sent: float, sender: Address, target: Address, message: Message) -> None:
         sides = self._sides

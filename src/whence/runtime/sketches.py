@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import blake2b
-from math import inf, log, sqrt
+from math import exp, log, sqrt
 
 from whence.lang.types import Value
 from whence.runtime import Channel, Port, Simulation, Size, Wiring
@@ -19,7 +20,9 @@ from whence.runtime.process import Address, Message
 from whence.topology.field import Field
 
 REGISTERS = 64
-_BYTES = 2  # of a register on the air: rounded to 1 %, far below the error, which is not done here
+_BYTES = 2  # of a register
+_STEPS = 1000  # a register is its logarithm in so many steps: rounded to 0.1 %, far below the error
+_EMPTY = 2**15 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,15 +34,16 @@ class Sketch:
     True
     """
 
-    least: tuple[float, ...]
+    least: tuple[int, ...]  # logarithms
 
     @classmethod
     def of(cls, items: Mapping[Hashable, float], registers: int = REGISTERS) -> Sketch:
         """The sketch of items with their weights, which are positive."""
-        least = [inf] * registers
+        least = [_EMPTY] * registers
         for item, weight in items.items():
-            for at in range(registers):
-                least[at] = min(least[at], -log(_uniform(item, at)) / weight)
+            lighter = log(weight)
+            for at, drawn in enumerate(_drawn(item, registers)):
+                least[at] = min(least[at], max(round(_STEPS * (drawn - lighter)), -_EMPTY))
         return cls(tuple(least))
 
     def merged(self, other: Sketch) -> Sketch:
@@ -47,17 +51,35 @@ class Sketch:
 
     @property
     def estimate(self) -> float:
-        return 0.0 if inf in self.least else (len(self.least) - 1) / sum(self.least)
+        """The total weight, about."""
+        if _EMPTY in self.least:
+            return 0.0
+        return (len(self.least) - 1) / sum(exp(each / _STEPS) for each in self.least)
 
     @property
     def standard_error(self) -> float:
         """As a share of the total."""
-        return 1 / sqrt(len(self.least) - 2)
+        return standard_error(len(self.least))
+
+    @property
+    def bytes(self) -> int:
+        return _BYTES * len(self.least)
+
+
+def standard_error(registers: int) -> float:
+    """How far an estimate is off, as a share of the total: two of three are closer."""
+    return 1 / sqrt(registers - 2)
+
+
+@lru_cache(maxsize=50_000)
+def _drawn(item: Hashable, registers: int) -> tuple[float, ...]:
+    """For each register the logarithm of `-ln(u)`: the same whoever asks."""
+    return tuple(log(-log(_uniform(item, at))) for at in range(registers))
 
 
 def _uniform(item: Hashable, register: int) -> float:
-    digest = blake2b(f"{register}\0{item!r}".encode(), digest_size=8).digest()
-    return (int.from_bytes(digest) + 1) / (2**64 + 1)
+    digest = blake2b(f"{register}\0{item!r}".encode(errors="surrogatepass"), digest_size=8).digest()
+    return (int.from_bytes(digest) + 1) / (2**64 + 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +90,7 @@ class Told:
     total: float
 
     def size(self) -> Size:
-        return Size(data=4 if self.sketch is None else _BYTES * len(self.sketch.least), control=2, tuples=1)
+        return Size(data=4 if self.sketch is None else self.sketch.bytes, control=2, tuples=1)
 
 
 class _Collector:

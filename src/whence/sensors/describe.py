@@ -8,8 +8,11 @@ from math import inf
 from whence.lang.program import Apply, Atom, Cons, Const, Make, Program, Var
 from whence.lang.tree import walk
 from whence.lang.types import FLOAT, NUMBER, UNSIGNED
+from whence.plan.extract_aggregates import AggregateSpec
+from whence.runtime.sketches import standard_error
 from whence.sensors.messages import STAMP_BYTES, value_bytes
 from whence.sensors.rules import Body
+from whence.sensors.summaries import ESTIMATED
 from whence.sensors.timing import Timing
 from whence.sensors.translate import Home, RulePlan, SensorProgram, Site, delivery_of
 
@@ -29,13 +32,24 @@ def describe_sensors(program: SensorProgram, timing: Timing) -> list[str]:
     for plan in program.plans:
         lines += _rule(program, plan, locations)
     for spec in program.aggregates.values():
-        lines.append(f"  {spec.output}: {spec.op} of {spec.rows}, added up along a tree to {program.server}")
+        lines.append(f"  {spec.output}: {spec.op} of {spec.rows}, {_added_up(program, spec)} to {program.server}")
     for name, (column, _, _) in program.stages.items():
         field_name = program.program.relations[name].fields[column].name
         lines.append(f"  {name} waits for its turn: stage {field_name} is decided when all lower ones are")
     for name in dict.fromkeys(program.growing.values()):
         lines.append(f"  {name} can only grow: updates that take something from it are refused")
     return [*lines, *_times(program, timing), *_room(program)]
+
+
+def _added_up(program: SensorProgram, spec: AggregateSpec) -> str:
+    registers = program.sketches.get(spec.output)
+    if registers is None:
+        return "added up along a tree"
+    if spec.op not in ESTIMATED:
+        return "over all ways"
+    return (
+        f"estimated by {registers} registers, with a standard error of {standard_error(registers):.1%}, over all ways"
+    )
 
 
 def _home(program: Program, name: str, home: Home) -> str:

@@ -38,15 +38,22 @@ class FactTable:
 
     def matching(self, atom: Atom, environment: Environment) -> Collection[Fact]:
         """Facts that have the values which the arguments of an atom have by now; the others still have to be compared."""
+        return list(self._found(atom, environment).values())
+
+    def count(self, atom: Atom, environment: Environment) -> int:
+        """How many those are."""
+        return len(self._found(atom, environment))
+
+    def _found(self, atom: Atom, environment: Environment) -> dict[Stamp, Fact]:
         columns, key = known_columns(atom, environment)
         if not columns:
-            return list(self.facts.values())
+            return self.facts
         index = self._indexes.get(columns)
         if index is None:
             index = self._indexes[columns] = {}
             for fact in self.facts.values():
                 index.setdefault(tuple([fact.row[at] for at in columns]), {})[fact.born] = fact
-        return list(index.get(key, {}).values())
+        return index.get(key, {})
 
 
 def known_columns(atom: Atom, environment: Environment) -> tuple[tuple[int, ...], Tuple]:

@@ -15,6 +15,7 @@ from whence.topology.paths import Way
 
 STAMP_BYTES = 8  # four of time, two of the node, two of a counter
 HEADER_BYTES = 3  # kind, relation or rule, length
+_REGISTER_BYTES = 2  # of a sketch
 
 
 class Stamp(NamedTuple):
@@ -156,9 +157,11 @@ class Summary:
     groups: tuple[tuple[Tuple, int, tuple[Value, ...] | None], ...]
     root: float
     number: int  # of what this node has said: messages may overtake each other
+    is_sketched: bool = False
 
     def size(self) -> Size:
-        data = sum(row_bytes(key) + 1 + 4 * len(state or ()) for key, _, state in self.groups)
+        each = _REGISTER_BYTES if self.is_sketched else 4
+        data = sum(row_bytes(key) + 1 + each * len(state or ()) for key, _, state in self.groups)
         return Size(data=data, control=HEADER_BYTES + 1, tuples=len(self.groups))
 
 

@@ -8,7 +8,8 @@ from math import inf
 
 from whence.io.changes import Update
 from whence.lang.fit import check_rows
-from whence.lang.program import Program
+from whence.lang.program import Atom, Program
+from whence.lang.tree import walk
 from whence.lang.types import Tuple, Value
 from whence.plan.extract_aggregates import AggregateSpec
 from whence.reference import evaluate
@@ -20,6 +21,7 @@ from whence.sensors.homes import Entry
 from whence.sensors.messages import Fact, Result
 from whence.sensors.node import SensorNode
 from whence.sensors.rules import Matcher, NotForSensors
+from whence.sensors.summaries import finished, state_of
 from whence.sensors.timing import Timing, find_timing
 from whence.sensors.translate import Choices, RulePlan, SensorProgram, translate
 from whence.topology.field import Field
@@ -49,6 +51,23 @@ class Compared:
     missed: int
     false: int
     right: int
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """The value of a group by its sketch, and what it is."""
+
+    relation: str
+    group: Tuple
+    found: Value
+    exact: Value
+
+    @property
+    def error(self) -> float:
+        """As a share of the exact value."""
+        if self.found == self.exact:
+            return 0.0
+        return abs(self.found - self.exact) / abs(self.exact) if self.exact else inf  # type: ignore[operator, arg-type]
 
 
 class SensorNetwork:
@@ -120,6 +139,10 @@ class SensorNetwork:
         self.windows = {name: lasting for name in program.relations if (lasting := _lasting(program, name)) is not None}
         top = self.sensor_program.server
         self.parents = {node: field.next_hop(node, top) for node in field.places if node != top}
+        hops = field.distances(top)
+        self.inwards = {
+            node: [each for each in field.neighbours[node] if hops[each] < hops[node]] for node in field.places
+        }
         self.base: dict[str, dict[Tuple, None]] = {name: {} for name in program.base_relations}
         self.late = 0  # facts that came later than the bounds allow
         self.beyond: dict[tuple[str, Tuple], Entry] = {}  # rows above the limit of stages
@@ -270,16 +293,48 @@ class SensorNetwork:
         return {row: each.final for row, each in latest.items() if each.is_there and each.final > now}
 
     def compare(self) -> Compared:
-        """The derived relations against the reference, on what there is to sense now."""
+        """The derived relations against the reference, on what there is to sense now; what follows from estimates is left out."""
         truth = evaluate(self.program, self.base)
         missed = false = right = 0
+        estimated = self.estimated()
         for name in self.program.relations:
-            if name not in self.base:
+            if name not in self.base and name not in estimated:
                 found = self.relation(name)
                 missed += len(truth[name] - found)
                 false += len(found - truth[name])
                 right += len(truth[name] & found)
         return Compared(missed, false, right)
+
+    def estimated(self) -> set[str]:
+        """The relations that rest on sketches."""
+        found = set(self.sensor_program.sketches)
+        before = -1
+        while len(found) > before:
+            before = len(found)
+            for rule in self.sensor_program.program.rules:
+                if any(isinstance(part, Atom) and part.relation in found for part in walk(rule.body)):
+                    found.add(rule.head.relation)
+            found |= {
+                spec.output for spec in self.sensor_program.aggregates.values() if not found.isdisjoint(spec.sources)
+            }
+        return found
+
+    def estimates(self) -> list[Estimate]:
+        """Counts and sums by sketches against what the nodes have of their rows."""
+        top = self.nodes[self.sensor_program.server].summaries
+        found = []
+        for output in self.sensor_program.sketches:
+            spec = self.sensor_program.aggregates[output]
+            groups: dict[Tuple, dict[Tuple, None]] = {}
+            for node in self.nodes.values():
+                for key, (rows, _) in node.summaries.own.get(output, {}).items():
+                    groups.setdefault(key, {}).update(rows)
+            for key, shown in top.shown.get(output, {}).items():
+                column = spec.value_column
+                values = [None if column is None else row[column] for row in groups.get(key, ())]
+                exact = finished(spec, state_of(spec.op, values))
+                found.append(Estimate(output, key, shown[spec.output_value], exact))
+        return found
 
     def rows_beyond(self) -> list[tuple[str, Tuple]]:
         """Rows above the limit of stages that have derivations: with a higher limit they would be there."""

@@ -14,7 +14,7 @@ from whence.lang.functors import Undefined
 from whence.lang.types import Tuple, Value
 from whence.runtime import Port
 from whence.runtime.process import Address, Message
-from whence.sensors.facts import FactTable, known_columns
+from whence.sensors.facts import FactTable
 from whence.sensors.homes import Entry, Homes
 from whence.sensors.messages import (
     Fact,
@@ -29,9 +29,10 @@ from whence.sensors.messages import (
     Told,
 )
 from whence.sensors.regions import Region
-from whence.sensors.rules import Environment
+from whence.sensors.rules import Body, Environment
 from whence.sensors.summaries import Summaries
 from whence.sensors.translate import RulePlan
+from whence.topology.paths import Way
 
 if TYPE_CHECKING:
     from whence.sensors.network import SensorNetwork
@@ -274,11 +275,7 @@ class SensorNode:
         is_addition: bool,
     ) -> Iterator[tuple[Environment, list[Stamp | None]]]:
         body = plan.body
-        missing = max(
-            (at for at, member in enumerate(members) if member is None),
-            key=lambda at: len(known_columns(body.atoms[at], environment)[0]),
-            default=None,
-        )
+        missing = self._next_partner(body, environment, members)
         if missing is None:
             if not is_addition or not self._is_blocked(plan, environment):
                 yield environment, members
@@ -293,6 +290,19 @@ class SensorNode:
                 chosen = [*members[:missing], other.born, *members[missing + 1 :]]
                 for extended, still in self.network.matcher.test(body, fitting, left):
                     yield from self._complete(plan, extended, still, chosen, fact, is_addition=is_addition)
+
+    def _next_partner(self, body: Body, environment: Environment, members: list[Stamp | None]) -> int | None:
+        """The atom to join next: one that a condition ties to what is known, with the fewest facts that may fit."""
+        missing = [at for at, member in enumerate(members) if member is None]
+        if len(missing) < 2:
+            return missing[0] if missing else None
+        known = frozenset(environment)
+
+        def cost(at: int) -> tuple[bool, int]:
+            atom = body.atoms[at]
+            return not body.is_tied_to(at, known), self.store[atom.relation].count(atom, environment)
+
+        return min(missing, key=cost)
 
     def _is_blocked(self, plan: RulePlan, environment: Environment) -> bool:
         return any(
@@ -318,8 +328,20 @@ class SensorNode:
                     sweeps.setdefault(key, []).extend(self._begin(number, plan, at, fact))
         for (kind, reach), partials in sweeps.items():
             if partials:
-                lead, way = self.program.regions.join(self.node, kind, reach, self.program.spot(relation, fact.row))
-                self._walk_on(Sweep(fact, lead, way, 0, 1, tuple(partials)))
+                spot = self.program.spot(relation, fact.row)
+                for lead, way in self._ways(*self.program.regions.join(self.node, kind, reach, spot), partials):
+                    self._walk_on(Sweep(fact, lead, way, 0, 1, tuple(partials)))
+
+    def _ways(self, lead: Way, way: Way, partials: list[Partial]) -> list[tuple[Way, Way]]:
+        """What only needs one more partner meets it on either side alone: it need not go to an end of the way first."""
+        if not lead or self.node not in way or not all(self._is_done_by_one(each) for each in partials):
+            return [(lead, way)]
+        at = way.index(self.node)
+        return [((), way[at:]), ((way[at - 1],), tuple(reversed(way[:at])))] if at else [((), way)]
+
+    def _is_done_by_one(self, partial: Partial) -> bool:
+        body = self.program.plans[partial.plan].body
+        return partial.members.count(None) == 1 and not (partial.is_addition and body.negated)
 
     def _begin(self, number: int, plan: RulePlan, at: int, fact: Fact) -> Iterator[Partial]:
         body = plan.body

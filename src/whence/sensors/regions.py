@@ -123,8 +123,12 @@ class Regions:
 
         return self._mean("storage", kind, reach, cost)
 
-    def join_cost(self, kind: Region, reach: float, walks: int) -> float:
-        lead = self._mean("lead", kind, reach, lambda node: len(self.join(node, kind, reach)[0]))
+    def join_cost(self, kind: Region, reach: float, walks: int, *, both_ways: bool = False) -> float:
+        def to_its_end(node: Value) -> int:
+            lead, way = self.join(node, kind, reach)
+            return 0 if both_ways and node in way else len(lead)
+
+        lead = self._mean(f"lead{both_ways}", kind, reach, to_its_end)
         return lead + walks * self._mean("walk", kind, reach, lambda node: len(self.join(node, kind, reach)[1]) - 1)
 
     def _mean(self, what: str, kind: Region, reach: float, cost: Callable[[Value], int]) -> float:

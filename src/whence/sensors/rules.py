@@ -75,6 +75,17 @@ class Body:
         tests = (set(names_met(test)) for test in self.tests)
         return bool(own & known) or any(each & own and each & known and each <= own | known for each in tests)
 
+    @cached_property
+    def _ties(self) -> dict[tuple[int, frozenset[str]], bool]:
+        return {}
+
+    def is_tied_to(self, at: int, known: frozenset[str]) -> bool:
+        """Whether an atom has a condition in common with what is known: others would be joined with everything."""
+        found = self._ties.get((at, known))
+        if found is None:
+            found = self._ties[at, known] = self._is_tied(at, set(known))
+        return found
+
     @property
     def is_all_tied(self) -> bool:
         """Whether any two atoms have a condition in common, so that partners can come in any order without piling up."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import inf, sqrt
+from types import MappingProxyType
 
 from whence.lang.functors import NUMERIC
 from whence.lang.program import Apply, Atom, Comparison, Const, Program, Term, Var
 from whence.lang.tree import RelationDecl
+from whence.sensors.pragmas import Within
 from whence.sensors.rules import Body
 
 Columns = tuple[int, int]
@@ -42,7 +44,9 @@ def _taken_over(head: Atom, body: object, found: Mapping[str, Columns]) -> Colum
     return None
 
 
-def find_reaches(body: Body, coordinates: Mapping[str, Columns]) -> tuple[float, ...]:
+def find_reaches(
+    body: Body, coordinates: Mapping[str, Columns], bounds: Mapping[str, Within] = MappingProxyType({})
+) -> tuple[float, ...]:
     """For each occurrence, how far from it all others are at most; infinity where the rule does not say."""
     count = len(body.reads)
     apart = [[0.0 if a == b else inf for b in range(count)] for a in range(count)]
@@ -51,7 +55,7 @@ def find_reaches(body: Body, coordinates: Mapping[str, Columns]) -> tuple[float,
         for b in range(count):
             if spots[a] is not None and spots[a] == spots[b]:
                 apart[a][b] = 0.0
-    for one, other, bound in (found for test in body.tests if (found := _bound(test)) is not None):
+    for one, other, bound in (found for test in body.tests if (found := _bound(test, bounds)) is not None):
         for a in range(count):
             for b in range(count):
                 if spots[a] == one and spots[b] == other:
@@ -75,15 +79,26 @@ def _spot(atom: Atom, coordinates: Mapping[str, Columns]) -> tuple[str, str] | N
 Spot = tuple[str, str]
 
 
-def _bound(test: object) -> tuple[Spot, Spot, float] | None:
-    """The condition that two spots are at most so far apart: dist(x, y, u, v) <= 5, or its square written out."""
+def _bound(test: object, bounds: Mapping[str, Within]) -> tuple[Spot, Spot, float] | None:
+    """The condition that two spots are at most so far apart: dist(x, y, u, v) <= 5, its square written out, or that a
+    function with a declared bound says yes."""
     match test:
+        case Comparison(op=op, left=Apply(functor=name, args=args), right=Const(value=int() | float() as value)) if (
+            name in bounds
+        ):
+            says_yes = (op == "=" and value != 0) or (op in ("!=", ">") and value == 0) or (op == ">=" and value > 0)
+            return _declared(args, bounds[name]) if says_yes else None
         case Comparison(op="<=" | "<", left=left, right=Const(value=int() | float() as limit)):
             return _apart(left, float(limit))
         case Comparison(op=">=" | ">", left=Const(value=int() | float() as limit), right=right):
             return _apart(right, float(limit))
         case _:
             return None
+
+
+def _declared(args: tuple[Term, ...], within: Within) -> tuple[Spot, Spot, float] | None:
+    names = [each.name for at in within.arguments if isinstance(each := args[at], Var)]
+    return ((names[0], names[1]), (names[2], names[3]), within.metres) if len(names) == len(within.arguments) else None
 
 
 def _apart(term: Term, limit: float) -> tuple[Spot, Spot, float] | None:

@@ -3,23 +3,30 @@
 A node keeps the states of groups as its children last said them, so that something that goes is taken out by adding up
 again. Only what changed is told, and a node waits for a hop before it does, so that several changes below it go up as
 one.
+
+Groups that are *sketched* go over all ways instead: a node tells every neighbour that is nearer to the top, in one
+broadcast, and states are such that hearing of the same row twice changes nothing. What is lost on one way comes on
+another.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from whence.lang.aggregates import combine
 from whence.lang.types import FLOAT, Tuple, Value
 from whence.plan.extract_aggregates import AggregateSpec
+from whence.runtime.sketches import Sketch
 from whence.sensors.messages import Fact, Result, Summary
+from whence.sensors.rules import NotForSensors
 
 if TYPE_CHECKING:
     from whence.sensors.node import SensorNode
 
-State = tuple[Value, ...] | None  # of a group without rows: None
+State = tuple[Value, ...] | None  # of a group without rows: None; if it is estimated, the registers of its sketch
+ESTIMATED = ("count", "sum")  # extremes do not mind hearing something twice
 Group = tuple[int, State]  # how many rows ask for it, and its state
 
 
@@ -90,24 +97,33 @@ class Summaries:
         if news:
             said |= {key: (asking, state) for key, asking, state in news}
             self.count += 1
-            parent = self.node.network.parents[self.node.node]
-            self.node.port.send(parent, Summary(output, news, self.roots[output], self.count))
+            network, registers = self.node.network, self.node.program.sketches.get(output)
+            summary = Summary(output, news, self.roots[output], self.count, is_sketched=registers is not None)
+            if registers is None:
+                self.node.port.send(network.parents[self.node.node], summary)
+            else:
+                self.node.port.broadcast(network.inwards[self.node.node], summary)
 
     def _group(self, spec: AggregateSpec, key: Tuple) -> Group:
         rows, asking = self.own.get(spec.output, {}).get(key, ({}, {}))
         column = spec.value_column
-        parts = [state_of(spec.op, (None if column is None else row[column] for row in rows))]
+        registers = self.node.program.sketches.get(spec.output)
+        if registers is None or spec.op not in ESTIMATED:
+            parts = [state_of(spec.op, (None if column is None else row[column] for row in rows))]
+        else:
+            parts = [sketch_of(spec, rows, registers)]
         count = len(asking)
         for groups in self.below.get(spec.output, {}).values():
             _, (below, state) = groups.get(key, (0, (0, None)))
-            count += below
+            # Over several ways the same is heard several times: all that counts is whether somebody asks.
+            count = count + below if registers is None else max(count, below)
             parts.append(state)
-        return count, merged(spec, parts)
+        return count, merged(spec, parts) if registers is None else merged_once(spec, parts)
 
     def _show(self, spec: AggregateSpec, key: Tuple, asking: int, state: State) -> None:
         shown = self.shown.setdefault(spec.output, {})
         is_asked = asking > 0 if spec.context is not None else state is not None or spec.is_single
-        value = finished(spec, state) if is_asked else None
+        value = finished(spec, state, is_sketch=spec.output in self.node.program.sketches) if is_asked else None
         row: list[Value] = [None] * (len(key) + 1)
         for at, part in zip(spec.output_keys, key, strict=True):
             row[at] = part
@@ -151,10 +167,36 @@ def merged(spec: AggregateSpec, parts: Iterable[State]) -> State:
     return tuple(sum(each) for each in zip(*known, strict=True))
 
 
-def finished(spec: AggregateSpec, state: State) -> Value:
+def sketch_of(spec: AggregateSpec, rows: Iterable[Tuple], registers: int) -> State:
+    """The registers of a sketch of rows, each counted once or with the value that is summed."""
+    weights: dict[Hashable, float] = {}
+    for row in rows:
+        weight = 1.0 if spec.op == "count" or spec.value_column is None else float(row[spec.value_column])  # type: ignore[arg-type]
+        if weight < 0:
+            raise NotForSensors(
+                f"rule {spec.rule}: {spec.rows}({', '.join(map(str, row))}) has a negative value, of which there is no sketch",
+                "sum what is not negative, or leave the sketch away",
+            )
+        if weight:
+            weights[row] = weight
+    return Sketch.of(weights, registers).least if weights else None
+
+
+def merged_once(spec: AggregateSpec, parts: Iterable[State]) -> State:
+    """The state of what several parts have, some of it in common."""
+    known = [part for part in parts if part is not None]
+    if not known or spec.op not in ESTIMATED:
+        return merged(spec, known)
+    return tuple(map(min, *known)) if len(known) > 1 else known[0]
+
+
+def finished(spec: AggregateSpec, state: State, *, is_sketch: bool = False) -> Value:
     """The value of a group, which for one without rows the language defines."""
     if state is None:
         return combine(spec.op, [], spec.kind)
+    if is_sketch and spec.op in ESTIMATED:
+        estimate = Sketch(state).estimate  # type: ignore[arg-type]
+        return estimate if spec.kind == FLOAT else round(estimate)
     match spec.op:
         case "mean":
             return float(state[0]) / state[1]  # type: ignore[arg-type, operator]

@@ -23,6 +23,7 @@ from whence.lang.program import Atom, Const, Program, Rule, Term, Var
 from whence.lang.types import Tuple, Value
 from whence.plan.extract_aggregates import AggregateSpec, extract_aggregates
 from whence.sensors.classes import check_program, find_growing
+from whence.sensors.pragmas import find_bounds, find_sketches
 from whence.sensors.regions import Region, Regions
 from whence.sensors.rules import Body, NotForSensors, body_of, columns_of, place_in, variables_of
 from whence.sensors.spatial import find_coordinates, find_reaches
@@ -84,6 +85,11 @@ class RulePlan:
         return (max(1, others) if self.several_passes else 1) + bool(self.body.negated)
 
     @property
+    def goes_both_ways(self) -> bool:
+        """Whether one partner is all that an update looks for: it then walks from where it is, not from an end of the way."""
+        return len(self.body.atoms) == 2 and not self.body.negated
+
+    @property
     def rule(self) -> Rule:
         return self.body.rule
 
@@ -117,6 +123,9 @@ class SensorProgram:
     # By relation: in which regions it is stored, and how far.
     storage: Mapping[str, Mapping[Region, float]] = with_default(default_factory=dict)
     coordinates: Mapping[str, tuple[int, int]] = with_default(default_factory=dict)
+    sketches: Mapping[str, int] = with_default(
+        default_factory=dict
+    )  # groups that are estimated, with so many registers
 
     def spot(self, relation: str, row: Tuple) -> tuple[float, float] | None:
         """Where a tuple says that it is."""
@@ -185,6 +194,8 @@ class _Translation:
         self.aggregates = aggregates
         self.growing = growing
         self.coordinates = find_coordinates(program)
+        self.sketches = find_sketches(program, aggregates)
+        self.bounds = find_bounds(program)
         self.locations = {name: relation.location for name, relation in program.relations.items()}
         self.server = field.centre if choices.server is None else choices.server
         if self.server not in field.places:
@@ -367,7 +378,8 @@ class _Translation:
         near = clip and all(self._is_near_home(atom.relation) for atom in body.reads)
         slack = self.field.sensing
         reaches = tuple(
-            reach + slack if near and reach < inf else inf for reach in find_reaches(body, self.coordinates)
+            reach + slack if near and reach < inf else inf
+            for reach in find_reaches(body, self.coordinates, self.bounds)
         )
         default = REGIONS[scheme]
         regions = tuple(self.choices.regions.get(atom.relation, default) for atom in body.reads)
@@ -376,7 +388,8 @@ class _Translation:
         cost = self.far
         for atom, (storage, join), reach in zip(body.reads, regions, reaches, strict=True):
             cost += self._rate(atom) * (
-                self.regions.storage_cost(storage, reach) + self.regions.join_cost(join, reach, plan.walks)
+                self.regions.storage_cost(storage, reach)
+                + self.regions.join_cost(join, reach, plan.walks, both_ways=plan.goes_both_ways)
             )
         return cost, plan
 
@@ -434,6 +447,7 @@ class _Translation:
             {name: frozenset(found) for name, found in deliveries.items()},
             storage,
             self.coordinates,
+            self.sketches,
         )
 
     def _check_contract(self, plan: RulePlan) -> None:
