@@ -11,6 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import count, islice
 
+from whence.html import SHOWN_ROWS, shown_block, shown_note, shown_table, shown_title
+from whence.io.order import sort_rows
 from whence.lang import load, tree
 from whence.lang.parser import parse
 from whence.lang.program import Program, Relation, Rule
@@ -43,6 +45,16 @@ class Answer:
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    def _repr_html_(self) -> str:
+        if not self.fields:
+            return shown_block(shown_title("yes" if self.rows else "no"))
+        shown = sort_rows(self.rows, [field.kind for field in self.fields])[:SHOWN_ROWS]
+        left = len(self) - len(shown)
+        more = f"{left:,} more" if left else "there are others" if self.more else ""
+        return shown_block(
+            shown_table(self.columns, shown), shown_note(more) if more else shown_note(f"{len(self):,} rows")
+        )
 
 
 def is_select(text: str) -> bool:

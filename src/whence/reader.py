@@ -10,6 +10,7 @@ from whence.backends.local.backend import LocalBackend
 from whence.engine.stats import Stats
 from whence.engine.stratum import Ranking
 from whence.engine.windows import Windows
+from whence.html import shown_block, shown_table, shown_title
 from whence.lang.program import Program, Relation
 from whence.lang.types import Tuple
 from whence.plan import Plan
@@ -105,6 +106,22 @@ class Reader:
         if not self.prepared.shows(name):
             raise ValueError(f"{name} is not among the relations that the session shows")
         return View(known[name], self.program.types, lambda: self._atomic.backend)
+
+    def __repr__(self) -> str:
+        return f"<session of {', '.join(self.program.relations)}, epoch {self.epoch}>"
+
+    def _repr_html_(self) -> str:
+        base = self.prepared.base
+        rows = [
+            (
+                relation.signature,
+                "base" if name in base else "view",
+                len(self.relation(name)),
+            )
+            for name, relation in self.program.relations.items()
+            if self.prepared.shows(name)
+        ]
+        return shown_block(shown_title("session", f"epoch {self.epoch}"), shown_table(("relation", "", "tuples"), rows))
 
     def views(self) -> dict[str, set[Tuple]]:
         return {name: set(self.relation(name)) for name in self.program.relations if self.prepared.shows(name)}

@@ -16,6 +16,7 @@ from whence.engine.stats import Stats
 from whence.engine.stratum import Ranking
 from whence.engine.windows import Windows
 from whence.io.changes import Changes, Update
+from whence.io.fact_text import read_fact
 from whence.io.frames import Frame, is_frame, rows_of_frame
 from whence.lang.differences import why_rows_would_differ
 from whence.lang.fit import check_rows, holds_compounds, with_compounds
@@ -34,7 +35,8 @@ __all__ = ["STRATEGIES", "Ranking", "Session", "SessionStats", "Work", "evaluate
 class Session(Reader):
     """Keeps the views of a program exact under updates.
 
-    `facts` are there from the start: rows, or a table that speaks Arrow, such as a DataFrame of pandas, polars or Spark.
+    `facts` are there from the start: rows, or a table that speaks Arrow, such as a DataFrame of pandas, polars or Spark; or a
+    list of facts, each as text (`'link("a", "b")'`) or as relation and tuple.
 
     `wanted` names the relations to be seen, by default all: what they do not need is not derived. The derivations of the
     relations in `record` are kept as relations too, which can be looked at and change like any other: `recordings` says where.
@@ -56,7 +58,7 @@ class Session(Reader):
         self,
         program: Program | Prepared,
         *,
-        facts: Mapping[str, Iterable[Tuple] | Frame] | None = None,
+        facts: Mapping[str, Iterable[Tuple] | Frame] | Iterable[str | tuple[str, Tuple]] | None = None,
         wanted: Iterable[str] | None = None,
         strategy: str = "support",
         record: Collection[str] = (),
@@ -65,7 +67,8 @@ class Session(Reader):
         on_round: Callable[[str, int, int], None] | None = None,
         profile: Profile | None = None,
     ) -> None:
-        given = facts or {}
+        stated = program.program if isinstance(program, Prepared) else program
+        given = facts if isinstance(facts, Mapping) else _by_relation(facts or (), stated)
         if isinstance(program, Prepared):
             if wanted is not None or record or strategy != "support":
                 raise ValueError("a prepared program has its wanted relations, strategy and recordings already")
@@ -134,7 +137,7 @@ class Session(Reader):
 
     def apply(
         self,
-        updates: Iterable[Update | tuple[str, str, Tuple]],
+        updates: Iterable[Update | tuple[str, str, Tuple] | str],
         now: float | None = None,
         *,
         checked: bool = False,
@@ -144,7 +147,8 @@ class Session(Reader):
         some.
 
         The clock moves to the latest time of the updates, or to `now`, and what expires by then is deleted in this epoch.
-        Raises ValueError for an update that does not fit. Whatever is raised, nothing is applied then. Updates that were read
+        An update may be text too: `'+ link("a", "b")'`. Raises ValueError for one that does not fit. Whatever is raised,
+        nothing is applied then. Updates that were read
         by the program's own types (`io.updates`, for one) are `checked` already: they are not looked at once more.
         """
         self._atomic.mend()
@@ -156,7 +160,7 @@ class Session(Reader):
         self._count(before)
         return result
 
-    def trial(self, updates: Iterable[Update | tuple[str, str, Tuple]], now: float | None = None) -> Changes:
+    def trial(self, updates: Iterable[Update | tuple[str, str, Tuple] | str], now: float | None = None) -> Changes:
         """What `apply` would change. The session stays as it is: the epoch is taken back, windows and clock included."""
         self._atomic.mend()
         before = self._atomic.stats.copy()
@@ -251,10 +255,10 @@ class Session(Reader):
             return rows_of_frame(given, self.program.relations[name], name)
         return list(cast("Iterable[Tuple]", given))
 
-    def _checked(self, updates: Iterable[Update | tuple[str, str, Tuple]], now: float | None) -> list[Update]:
-        if isinstance(updates, Update):
+    def _checked(self, updates: Iterable[Update | tuple[str, str, Tuple] | str], now: float | None) -> list[Update]:
+        if isinstance(updates, Update | str):
             raise TypeError(f"an epoch is a list of updates: [{updates!r}]")
-        listed = [_as_update(update) for update in updates]
+        listed = [self._as_update(update) for update in updates]
         rows: dict[str, list[Tuple]] = {}
         _check_time(now)
         for op, name, row, time in listed:
@@ -270,6 +274,18 @@ class Session(Reader):
             listed = [update._replace(tuple=with_compounds(update.tuple)) for update in listed]
         return listed
 
+    def _as_update(self, given: object) -> Update:
+        if isinstance(given, Update):
+            return given
+        if isinstance(given, str):
+            text = given.strip()
+            if text[:1] not in ("+", "-"):
+                raise ValueError(f"{given} is not an update: + inserts a fact, - deletes it")
+            return Update(text[0], *read_fact(text[1:], self.program))
+        if not isinstance(given, tuple) or len(given) not in (3, 4):
+            raise ValueError(f"{given!r} is not an update: write Update(op, relation, tuple)")
+        return Update(*given)
+
     def _check_relation(self, name: str) -> None:
         if name not in self.program.relations:
             raise ValueError(f"there is no relation {name}")
@@ -277,12 +293,12 @@ class Session(Reader):
             raise ValueError(f"{name} is derived by rules: only base relations take updates")
 
 
-def _as_update(given: object) -> Update:
-    if isinstance(given, Update):
-        return given
-    if not isinstance(given, tuple) or len(given) not in (3, 4):
-        raise ValueError(f"{given!r} is not an update: write Update(op, relation, tuple)")
-    return Update(*given)
+def _by_relation(facts: Iterable[str | tuple[str, Tuple]], program: Program) -> dict[str, list[Tuple]]:
+    found: dict[str, list[Tuple]] = {}
+    for each in facts:
+        name, row = read_fact(each, program) if isinstance(each, str) else each
+        found.setdefault(name, []).append(row)
+    return found
 
 
 def _check_time(time: object) -> None:

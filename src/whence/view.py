@@ -9,6 +9,8 @@ import numpy as np
 
 from whence.backends.local.backend import LocalBackend
 from whence.backends.local.words import Words
+from whence.html import SHOWN_ROWS, shown_block, shown_note, shown_table, shown_title
+from whence.io.order import sort_rows
 from whence.lang.program import Relation
 from whence.lang.types import FLOAT, LEAST, NUMBER, UNSIGNED, Kind, Nullable, Tuple, Types, Value, base
 
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
+_SORTED = 10_000  # of more rows the first at hand are shown
 _BITS: dict[Kind, type[np.generic]] = {NUMBER: np.int64, UNSIGNED: np.uint64, FLOAT: np.float64}
 
 
@@ -46,6 +49,17 @@ class View:
 
     def __len__(self) -> int:
         return len(self._backend.table(self.name))
+
+    def _repr_html_(self) -> str:
+        ids = self._backend.table(self.name).ids()
+        rows = self._backend.decode(self.name, ids if len(ids) <= _SORTED else ids[:SHOWN_ROWS])
+        shown = sort_rows(rows, [field.kind for field in self.fields])[:SHOWN_ROWS]
+        left = len(ids) - len(shown)
+        return shown_block(
+            shown_title(self.name, f"{len(ids):,} tuples"),
+            shown_table([field.name for field in self.fields], shown),
+            shown_note(f"{left:,} more") if left else "",
+        )
 
     def __iter__(self) -> Iterator[Tuple]:
         return iter(self._backend.decode(self.name, self._backend.table(self.name).ids()))

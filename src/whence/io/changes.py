@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import NamedTuple, TypedDict
 
+from whence.html import SHOWN_ROWS, shown_block, shown_note, shown_table, shown_title, value_text
 from whence.io.json_text import Json
-from whence.lang.types import Tuple
+from whence.lang.types import Tuple, Value
 
 
 class Update(NamedTuple):
@@ -38,6 +40,20 @@ class Changes:
 
     def __len__(self) -> int:
         return sum(len(rows) for side in (self.inserted, self.deleted) for rows in side.values())
+
+    def _repr_html_(self) -> str:
+        shown = list(islice(self, SHOWN_ROWS))
+        rows = [(each.op, f"{each.relation}({', '.join(map(_written, each.tuple))})") for each in shown]
+        left = len(self) - len(shown)
+        return shown_block(
+            shown_title(f"{len(self):,} changes" if len(self) else "nothing changes"),
+            shown_table(("", ""), rows, classes=["in" if each.op == "+" else "out" for each in shown]) if rows else "",
+            shown_note(f"{left:,} more") if left else "",
+        )
+
+
+def _written(value: Value) -> str:
+    return f'"{value}"' if isinstance(value, str) else value_text(value)
 
 
 class Position(TypedDict, total=False):

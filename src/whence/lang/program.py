@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal as OneOf
 
+from whence.html import shown_block, shown_table, shown_text, shown_title
 from whence.lang.diagnostics import Diagnostic
 from whence.lang.source import Source
 from whence.lang.tree import NOWHERE, Module, Span, walk
@@ -129,6 +130,7 @@ class Aggregation:
 
 Literal = Atom | Negation | Comparison | Generator | Aggregation
 
+_SHOWN = 4_000  # characters of the source, in a notebook
 _COUNTERS = frozenset({"autoinc", "recursive_iteration_cnt"})
 
 
@@ -203,6 +205,10 @@ class Relation:
     def arity(self) -> int:
         return len(self.fields)
 
+    @property
+    def signature(self) -> str:
+        return f"{self.name}({', '.join(f'{each.name}:{each.type}' for each in self.fields)})"
+
 
 @dataclass(frozen=True, slots=True)
 class Stratum:
@@ -251,6 +257,21 @@ class Program:
     module: Module = field(default=Module(()), repr=False, compare=False)
     dropped: frozenset[tuple[str, Span]] = frozenset()
     written: tuple[Value, ...] = ()
+
+    def _repr_html_(self) -> str:
+        derived = {rule.head.relation for rule in self.rules if not rule.is_fact}
+        rows = [
+            (
+                f"{name}({', '.join(f'{each.name}:{each.type}' for each in relation.fields)})",
+                "view" if name in derived else "base",
+            )
+            for name, relation in self.relations.items()
+        ]
+        return shown_block(
+            shown_title(f"{len(self.relations):,} relations, {sum(not rule.is_fact for rule in self.rules):,} rules"),
+            shown_table(("relation", ""), rows),
+            shown_text(self.source.text.strip()[:_SHOWN]),
+        )
 
     def rules_for(self, relation: str) -> Iterator[Rule]:
         return (rule for rule in self.rules if rule.head.relation == relation)

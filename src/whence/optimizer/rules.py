@@ -6,7 +6,7 @@ cannot leave out rows because of what follows from them, so the prunings that do
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -30,7 +30,8 @@ class RuleOptimizer:
         self.space = space
         program = _program(space)
         self._base = _facts(space)
-        self.session = Session(program, facts={"Expr": [space.root], **self._base})
+        facts: dict[str, Iterable[Tuple]] = {"Expr": [space.root], **self._base}
+        self.session = Session(program, facts=facts)
 
     @property
     def cost(self) -> int:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from whence.html import shown_block, shown_table, shown_title
 from whence.io.changes import Changes, Epoch
 from whence.io.updates import reported_writing
 from whence.lang.differences import differences
@@ -53,6 +54,12 @@ class Store(ABC):
         self._log = folder / "log"
         self._snapshots = folder / "snapshots"
         self._earlier: dict[int, Program] = {}
+
+    def _repr_html_(self) -> str:
+        rows = [] if self.is_new else list(self.sizes().items())
+        where = "in one piece" if self.parts is None else f"in {self.parts:,} parts"
+        epochs = "nothing yet" if self.is_new else f"epochs {self.oldest_epoch:,} to {self.last_epoch:,}, {where}"
+        return shown_block(shown_title(f"state {self.folder}", epochs), shown_table(("relation", "tuples"), rows))
 
     def program_at(self, epoch: int) -> Program:
         """The program that the state was of in an epoch."""

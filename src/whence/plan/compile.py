@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
+from whence.html import shown_block, shown_text
 from whence.lang.program import (
     Anything,
     Atom,
@@ -38,6 +39,11 @@ class Plan:
 
     program: Program
     strata: tuple[StratumPlan, ...]
+
+    def _repr_html_(self) -> str:
+        from whence.plan.describe import describe_plan  # noqa: PLC0415 - it describes these
+
+        return shown_block(shown_text(describe_plan(self, compile_evaluation(self.program))))
 
 
 class UnsuitableStrategy(ValueError):

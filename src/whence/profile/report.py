@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from whence.engine.profile import PlanCost, Profile, StepCost, StratumCost
+from whence.html import shown_block, shown_text
 from whence.lang.program import Atom, Negation, Program
 from whence.lang.tree import Span
 from whence.plan.describe import describe_step
@@ -112,6 +113,11 @@ class Report:
     epochs: int
     rounds: int
     derivations: int
+
+    def _repr_html_(self) -> str:
+        from whence.profile.table import to_text  # noqa: PLC0415 - it tells reports
+
+        return shown_block(shown_text(to_text(self)))
 
     @property
     def total(self) -> float:

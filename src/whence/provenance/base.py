@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
-from difflib import get_close_matches
 
-from whence.io import parse_fields
+from whence.io.fact_text import check_relation, read_fact
 from whence.lang.program import Program
 from whence.lang.types import Tuple
 from whence.provenance.graph import Fact
 from whence.reference.solve import Solver
 
-# Strings as in SQL, and wildcards, where a value begins; strings as in Datalog are passed over.
-_ODD = re.compile(
-    r'"(?:[^"\\]|\\.)*"|(?<=[(,\[\s])\'(?P<single>(?:[^\'\\]|\\.)*)\'(?=\s*[,)\]])|(?<=[(,\[\s])(?P<any>_)(?=\s*[,)\]])'
-)
-_FACT = re.compile(r"\s*([\w.?]+)\s*(\(.*\))?\s*\.?\s*", re.DOTALL)
+__all__ = ["check_relation", "fact_of", "free_facts", "parse_fact"]
 
 
 def free_facts(program: Program) -> tuple[Program, dict[str, list[Tuple]]]:
@@ -42,37 +36,19 @@ def free_facts(program: Program) -> tuple[Program, dict[str, list[Tuple]]]:
 
 
 def parse_fact(text: str, program: Program) -> Fact:
-    """A fact as in `reach("a", "f")`; single quotes do as well. Raises ValueError, saying what is wrong with it.
+    """A fact as in `reach("a", "f")`. Raises ValueError, saying what is wrong with it."""
+    return Fact(*read_fact(text, program))
+
+
+def fact_of(program: Program, given: str | tuple[str, Tuple], row: Tuple | None = None) -> Fact:
+    """A fact as text, as a pair of relation and tuple, or as both apart.
 
     >>> from whence import load
-    >>> parse_fact('link("a", 2)', load(".decl link(x:symbol, y:number) .input link .output link"))
-    Fact(relation='link', tuple=('a', 2))
+    >>> program = load(".decl link(x:symbol, y:number) .input link .output link")
+    >>> fact_of(program, 'link("a", 2)') == fact_of(program, ("link", ("a", 2))) == fact_of(program, "link", ("a", 2))
+    True
     """
-    match = _FACT.fullmatch(text)
-    if match is None:
-        raise ValueError(f'{text} is not a fact: write it as in the program, such as link("a", 1)')
-    name, values = match[1], match[2] or "()"
-    check_relation(name, program)
-    relation = program.relations[name]
-    try:
-        return Fact(name, parse_fields(_ODD.sub(_plain, values), relation.fields, program.types))
-    except ValueError as error:
-        columns = ", ".join(f"{each.name}:{each.type}" for each in relation.fields)
-        raise ValueError(f"{text} does not fit {name}({columns}): {error}") from None
-
-
-def check_relation(name: str, program: Program) -> None:
-    """Raises ValueError if there is no such relation."""
-    if name not in program.relations:
-        near = get_close_matches(name, program.relations, 1)
-        hint = f"; did you mean {near[0]}?" if near else f"; there are {', '.join(program.relations)}"
-        raise ValueError(f"there is no relation {name}{hint}")
-
-
-def _plain(part: re.Match[str]) -> str:
-    if part["any"] is not None:
-        raise ValueError("_ stands for any value, and this question is about one fact")
-    if part["single"] is None:
-        return part[0]
-    escaped = part["single"].replace('"', '\\"')
-    return f'"{escaped}"'
+    if row is not None:
+        assert isinstance(given, str)
+        return Fact(given, row)
+    return parse_fact(given, program) if isinstance(given, str) else Fact(*given)

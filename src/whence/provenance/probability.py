@@ -13,11 +13,13 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count
+from types import MappingProxyType
 from typing import NamedTuple
 
 from whence.lang.program import Aggregation, Atom, Negation, Program
 from whence.lang.tree import walk
 from whence.lang.types import Tuple
+from whence.provenance.base import fact_of
 from whence.provenance.derivations import CannotExplain, Derivations
 from whence.provenance.derive import derivations_of
 from whence.provenance.diagrams import FALSE, TRUE, BudgetExceeded, Diagrams
@@ -56,9 +58,9 @@ class Budget:
 
 def probability(
     subject: Session | Derivations,
-    relation: str,
-    row: Tuple,
-    chances: Chances | Callable[[Fact], float],
+    relation: str | tuple[str, Tuple],
+    row: Tuple | None = None,
+    chances: Chances | Callable[[Fact], float] = MappingProxyType({}),
     *,
     budget: Budget = Budget(),  # noqa: B008 - immutable
     bounds: Bounds = Bounds(),  # noqa: B008 - immutable
@@ -71,7 +73,7 @@ def probability(
     >>> probability(session, "p", (1,), {Fact("e", (1,)): 0.5, Fact("f", (1,)): 0.5})
     Probability(low=0.75, high=0.75)
     """
-    fact = Fact(relation, row)
+    fact = fact_of(derivations_of(subject).program, relation, row)
     return probabilities(subject, [fact], chances, budget=budget, bounds=bounds)[fact]
 
 

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from whence.lang.types import Tuple
+from whence.provenance.base import fact_of
 from whence.provenance.derivations import CannotExplain, Derivations
 from whence.provenance.derive import derivations_of
 from whence.provenance.diagrams import BudgetExceeded
@@ -51,8 +52,8 @@ class Contribution:
 
 def contributions(
     subject: Session | Derivations,
-    relation: str,
-    row: Tuple,
+    relation: str | tuple[str, Tuple],
+    row: Tuple | None = None,
     *,
     among: Collection[str] | None = None,
     nodes: int = 300_000,
@@ -72,18 +73,18 @@ def contributions(
     >>> [(each.fact.relation, each.responsibility, round(each.shapley, 3)) for each in contributions(session, "p", (1,))]
     [('e', 1.0, 0.667), ('f', 0.5, 0.167), ('g', 0.5, 0.167)]
     """
-    fact = Fact(relation, row)
+    fact = fact_of(derivations_of(subject).program, relation, row)
     source = derivations_of(subject)
     counted = set(source.program.base_relations if among is None else among)
     graph = derivation_graph(source, [fact], bounds)
 
     def advice(names: str) -> str:
-        below = depends_on(source.program, relation).intersection(source.program.base_relations)
+        below = depends_on(source.program, fact.relation).intersection(source.program.base_relations)
         others = ", ".join(sorted(below.difference(names.split(", "))))
         granted = f"take {names} for granted, and ask for contributions among {others} only (--among)"
         return granted if others else "shares cannot be worked out"
 
-    refuse_uncertain_absence(source, {relation}, lambda base: 0.5 if base.relation in counted else 1.0, advice)
+    refuse_uncertain_absence(source, {fact.relation}, lambda base: 0.5 if base.relation in counted else 1.0, advice)
     if graph.cut is not None:
         raise CannotExplain(f"the derivations were cut off at {graph.cut.reason}; raise the bound")
     graph = without_detours(graph, necessary_facts(graph))

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from whence.io.changes import Changes, Update
 from whence.lang.program import output_names
 from whence.lang.types import Tuple
+from whence.provenance.base import fact_of
 from whence.provenance.derivations import CannotExplain
 from whence.provenance.graph import Fact
 from whence.provenance.live import LiveState
@@ -27,8 +28,13 @@ class Dependence(NamedTuple):
     cost: float = 0.0
 
 
-def whatif(session: Session, *, without: Iterable[Fact] = (), given: Iterable[Fact] = ()) -> Changes:
-    """The exact changes if base facts went (`without`) or came (`given`). The session stays as it is.
+def whatif(
+    session: Session,
+    *,
+    without: Iterable[str | tuple[str, Tuple]] = (),
+    given: Iterable[str | tuple[str, Tuple]] = (),
+) -> Changes:
+    """The exact changes if base facts went (`without`) or came (`given`), as text or tuples. The session stays as it is.
 
     >>> from whence import Session, load
     >>> session = Session(load("reach(x, y) :- link(x, y). reach(x, z) :- reach(x, y), link(y, z)."
@@ -37,7 +43,8 @@ def whatif(session: Session, *, without: Iterable[Fact] = (), given: Iterable[Fa
     >>> whatif(session, without=[Fact("link", ("b", "c"))]).deleted["reach"]
     [('b', 'c'), ('a', 'c')]
     """
-    gone, come = list(without), list(given)
+    gone = [fact_of(session.program, each) for each in without]
+    come = [fact_of(session.program, each) for each in given]
     state = LiveState(session)
     for fact in gone:
         if not state.is_external(*fact):

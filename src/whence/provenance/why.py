@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from whence.html import shown_block, shown_text
 from whence.lang.program import Program
 from whence.lang.types import Tuple
+from whence.provenance.base import fact_of
 from whence.provenance.derivations import CannotExplain, Derivations
 from whence.provenance.derive import derivations_of
 from whence.provenance.expand import Bounds, derivation_graph
-from whence.provenance.graph import DerivationGraph, Fact
+from whence.provenance.graph import DerivationGraph
 from whence.provenance.proofs import Proof, smallest_proof, smallest_proofs
 from whence.provenance.show import show_fact
 from whence.provenance.tree import show_proofs
@@ -31,16 +33,21 @@ class Why:
     def __str__(self) -> str:
         return show_proofs(self.proofs, self.program)
 
+    def _repr_html_(self) -> str:
+        return shown_block(shown_text(str(self)))
+
 
 def why(
     subject: Session | Derivations,
-    relation: str,
-    row: Tuple,
+    relation: str | tuple[str, Tuple],
+    row: Tuple | None = None,
     *,
     number: int = 1,
     bounds: Bounds = Bounds(),  # noqa: B008 - immutable
 ) -> Why:
     """The smallest proof of a fact, or the `number` smallest distinct ones. Raises CannotExplain if it does not hold.
+
+    The fact is a relation and a tuple, or a text: `why(session, 'reach("a", "c")')`.
 
     >>> from whence import Session, load
     >>> session = Session(load("reach(x, y) :- link(x, y). reach(x, z) :- reach(x, y), link(y, z)."
@@ -55,8 +62,8 @@ def why(
     reach#1  <program>:1  reach(x, y) :- link(x, y).
     reach#2  <program>:1  reach(x, z) :- reach(x, y), link(y, z).
     """
-    fact = Fact(relation, row)
     source = derivations_of(subject)
+    fact = fact_of(source.program, relation, row)
     if number == 1:
         proof, is_certain = smallest_proof(source, fact, bounds)
         return Why(source.program, (proof,), is_certain)
@@ -69,10 +76,10 @@ def why(
 
 def graph_of(
     subject: Session | Derivations,
-    relation: str,
-    row: Tuple,
+    relation: str | tuple[str, Tuple],
+    row: Tuple | None = None,
     *,
     bounds: Bounds = Bounds(),  # noqa: B008 - immutable
 ) -> DerivationGraph:
     """Everything that a fact can be derived from."""
-    return derivation_graph(subject, [Fact(relation, row)], bounds)
+    return derivation_graph(subject, [fact_of(derivations_of(subject).program, relation, row)], bounds)

@@ -17,6 +17,7 @@ from whence.lang.functors import Undefined
 from whence.lang.order import is_ready
 from whence.lang.program import Aggregation, Atom, Literal, Negation, Var
 from whence.lang.types import Field, Tuple, Value
+from whence.provenance.base import fact_of
 from whence.provenance.derivations import CannotExplain
 from whence.provenance.derive import Deriver, PreparedRule
 from whence.provenance.firings import absence_of
@@ -67,8 +68,8 @@ class WhyNot:
 
 def whynot(
     session: Session,
-    relation: str,
-    row: Tuple,
+    relation: str | tuple[str, Tuple],
+    row: Tuple | None = None,
     *,
     repairs: int = 3,
     among: Collection[str] | None = None,
@@ -82,7 +83,7 @@ def whynot(
     >>> whynot(session, "reach", ("b", "c")).repairs[0].insertions
     (Fact(relation='link', tuple=('b', 'c')),)
     """
-    fact = Fact(relation, row)
+    fact = fact_of(session.program, relation, row)
     supposition = Supposition(session)
     deriver = supposition.deriver
     if deriver.holds(fact):
