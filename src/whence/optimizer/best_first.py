@@ -1,13 +1,14 @@
 """The optimizer: the views of `rules.dl`, kept as far as the cheapest plan needs them.
 
-For each OR node there is a lower bound of what it costs, and a heap of its alternatives by lower bounds of theirs. The bound is
-*exact* once the cheapest alternative is known. Invariant, after every call: no bound is above the cost, by the statistics of
+For each OR node there is a lower bound of what it costs, and a heap of *ways*, the alternatives that read the same nodes, by
+lower bounds of theirs. The bound is *exact* once the cheapest way is known. Invariant, after every call: no bound is above the cost, by the statistics of
 the node's version; an exact bound is the cost; and the root is exact. So the plan is the cheapest by the model, at first and
 after every change, with the smallest index among several.
 
 A change reaches the nodes whose expression contains what changed. They find out when somebody asks for them: where costs can
 only have risen, what was known is a lower bound still; where they may have fallen, the bound falls by as much as costs can fall.
-Nodes that the plan does not use stay as they are until their bound says that they might matter: that is how pruning is undone.
+Of a node, only those ways are moved that read what changed: one that splits it costs what it did. Nodes that the plan does not
+use stay as they are until their bound says that they might matter: that is how pruning is undone.
 The cost of an update follows the nodes whose bounds come close to the best plan, not the size of the graph.
 """
 
@@ -53,19 +54,28 @@ class Effort:
     alternatives: int = 0
 
 
-class _And:
-    __slots__ = ("alternative", "left", "local", "right", "version")
+class _Way:
+    """Alternatives of a node that read the same: the cheapest of them is the one that costs least by itself."""
 
-    def __init__(self, alternative: Alternative, left: _Or | None, right: _Or | None) -> None:
-        self.alternative = alternative
+    __slots__ = ("alternatives", "beyond_left", "beyond_right", "best", "left", "local", "right", "version")
+
+    def __init__(self, alternatives: list[Alternative], left: _Or | None, right: _Or | None) -> None:
+        self.alternatives = alternatives
+        self.best = alternatives[0]
         self.left = left
         self.right = right
+        # What is not read on one side, as bits: changes of what has none of them are felt. A scan feels all of its table's.
+        self.beyond_left = 0 if left is None else ~left.node[0]
+        self.beyond_right = -1 if right is None else ~right.node[0]
         self.local = 0
-        self.version = -1
+        self.version = -2  # never worked out
+
+
+_Heap = list[tuple[int, int, _Way]]  # what a way costs at least, without `own`, and the number of its best alternative
 
 
 class _Or:
-    __slots__ = ("best", "bound", "exact", "heap", "node", "own", "seen", "version")
+    __slots__ = ("best", "bound", "chosen", "exact", "heap", "node", "own", "seen", "version")
 
     def __init__(self, node: Node, own: int, bound: int, version: int) -> None:
         self.node = node
@@ -73,8 +83,9 @@ class _Or:
         self.bound = bound
         self.version = version
         self.exact = False
-        self.best: _And | None = None
-        self.heap: list[tuple[int, int, _And]] | None = None
+        self.best: _Way | None = None
+        self.chosen: Alternative | None = None
+        self.heap: _Heap | None = None
         self.seen = -1  # the version it was last worked on
 
 
@@ -94,7 +105,7 @@ class Optimizer:
     95
     """
 
-    def __init__(self, space: Space, prunings: Prunings = Prunings()) -> None:  # noqa: B008 - immutable
+    def __init__(self, space: Space, prunings: Prunings = Prunings(), *, ahead: float = 0.0) -> None:  # noqa: B008 - immutable
         self.space = space
         self.prunings = prunings
         self._bounding = prunings.bounding
@@ -106,6 +117,7 @@ class Optimizer:
         self._moved = False  # whether the best alternative of some node is another one
         self._bring_up_to_date()
         self._choice = self._chosen()
+        self._look_ahead(int(ahead * self.cost))
 
     # -- what is known
 
@@ -117,10 +129,10 @@ class Optimizer:
         return self._plan(self._root)
 
     def _plan(self, node: _Or) -> Plan:
-        best = node.best
-        assert best is not None
-        inputs = tuple(self._plan(each) for each in (best.left, best.right) if each is not None)
-        return Plan(node.node, best.alternative, node.bound, inputs)
+        chosen = node.chosen
+        assert chosen is not None
+        inputs = tuple(self._plan(self._nodes[each]) for each in (chosen.left, chosen.right) if each is not None)
+        return Plan(node.node, chosen, node.bound, inputs)
 
     def kept(self) -> tuple[set[Node], set[tuple[Node, int]]]:
         """The nodes and alternatives that are kept up to date; all others are pruned."""
@@ -129,9 +141,14 @@ class Optimizer:
             return {each.node for each in steps}, {(each.node, each.alternative.number) for each in steps}
         nodes = [each for each in self._nodes.values() if each.exact]
         if not self.prunings.suppression:
-            return {each.node for each in nodes}, {(each.node, at) for each in nodes for _, at, _ in each.heap or ()}
+            return {each.node for each in nodes}, {
+                (each.node, alternative.number)
+                for each in nodes
+                for _, _, way in each.heap or ()
+                for alternative in way.alternatives
+            }
         return {each.node for each in nodes}, {
-            (each.node, each.best.alternative.number) for each in nodes if each.best is not None
+            (each.node, each.chosen.number) for each in nodes if each.chosen is not None
         }
 
     def references(self) -> dict[Node, int]:
@@ -144,16 +161,17 @@ class Optimizer:
 
     def bounds(self) -> dict[Node, int]:
         """Up to which cost each enumerated node could be of use: rules r0 to r4, by what is known of siblings."""
+        for each in self._nodes.values():
+            self._refreshed(each)
         best = {node: each.bound for node, each in self._nodes.items()}
         found: dict[Node, int] = {self._root.node: self.cost}
         readers: dict[Node, list[int]] = {}
         for each in sorted(self._nodes.values(), key=_height, reverse=True):
-            self._refresh(each)
             if each is not self._root:
                 found[each.node] = min(each.bound, max(readers.get(each.node, [-1])))
-            for _, _, step in each.heap or ():
-                room = found[each.node] - each.own - self.space.local(each.node, step.alternative)
-                left, right = step.left, step.right
+            for _, _, way in each.heap or ():
+                room = found[each.node] - each.own - self.space.least(each.node, way.alternatives)[0]
+                left, right = way.left, way.right
                 if left is not None:
                     readers.setdefault(left.node, []).append(room - (0 if right is None else best[right.node]))
                 if left is not None and right is not None:
@@ -165,21 +183,23 @@ class Optimizer:
         found = self._nodes.get(node)
         if found is None:
             return None
-        self._refresh(found)
+        self._refreshed(found)
         return found.bound, found.exact
 
     def considered(self, node: Node) -> list[tuple[int, Alternative]]:
         """The alternatives of a node, the best first, with what they cost at least: those after it need not be looked into."""
         found = self._nodes[node]
-        return [
-            (found.own + total, step.alternative)
-            for total, _, step in sorted(found.heap or (), key=lambda each: each[:2])
+        listed = [
+            (found.own + total - way.local + self.space.local(node, each), each)
+            for total, _, way in found.heap or ()
+            for each in way.alternatives
         ]
+        return sorted(listed, key=lambda each: (each[0], each[1].number))
 
     def enumerated(self) -> Effort:
         """How many nodes and alternatives have been looked at since the beginning."""
         heaps = [each.heap for each in self._nodes.values() if each.heap is not None]
-        return Effort(len(heaps), sum(map(len, heaps)))
+        return Effort(len(heaps), sum(len(way.alternatives) for heap in heaps for _, _, way in heap))
 
     # -- what changes
 
@@ -195,12 +215,14 @@ class Optimizer:
         before, self._choice = self._choice, self._chosen()
         return self._choice != before
 
-    def _chosen(self) -> list[_And]:
+    def _chosen(self) -> list[Alternative]:
         found, waiting = [], [self._root]
         while waiting:
-            best = waiting.pop().best
+            node = waiting.pop()
+            best, chosen = node.best, node.chosen
             assert best is not None
-            found.append(best)
+            assert chosen is not None
+            found.append(chosen)
             if best.left is not None:
                 waiting.append(best.left)
             if best.right is not None:
@@ -214,6 +236,21 @@ class Optimizer:
                 if each.heap is not None:
                     self._settle(each, INFINITE)
 
+    def _look_ahead(self, more: int) -> None:
+        """Looks into what would matter if parts of the plan cost this much more: the first change has less to find then."""
+        waiting = [self._root] if more else []
+        while waiting:
+            node = waiting.pop()
+            heap, best = node.heap, node.best
+            assert heap is not None
+            assert best is not None
+            upto = node.bound - node.own + more
+            for at, (total, number, way) in enumerate(heap):
+                if way is not best and total <= upto:
+                    heap[at] = (self._refine(node, way, upto)[0], number, way)
+            heapify(heap)
+            waiting += [each for each in (best.left, best.right) if each is not None]
+
     def _node(self, node: Node) -> _Or:
         found = self._nodes.get(node)
         if found is None:
@@ -221,58 +258,61 @@ class Optimizer:
             found = self._nodes[node] = _Or(node, space.own(node), space.floor(node), self.version)
         return found
 
+    def _refreshed(self, node: _Or) -> None:
+        if node.version != self.version:
+            self._refresh(node)
+
     def _refresh(self, node: _Or) -> None:
         """Brings the bound of a node to this version, whatever has become of the nodes that it reads."""
-        if node.version == self.version:
-            return
-        expression, wanted = node.node
-        plain = not wanted and expression & (expression - 1)
-        reached = risen = fallen = False
-        share, without = 1.0, 0
-        behind = self._since(node.version)
+        expression = node.node[0]
+        missed = self.version - node.version
         node.version = self.version
-        for touches in behind or ():
-            for changed, log, rows in touches:
-                if changed & ~expression == 0:
-                    reached = True
-                    if rows and changed == expression and plain:
-                        continue  # all alternatives have as many more rows to hand on, and none reads them
-                    risen = True
-                    if log < 0:
-                        fallen = True
-                        share *= least_share(log)
-                        if not changed & (changed - 1):
-                            without |= changed
-        if behind is None:
-            reached, fallen, share, without = True, True, 0.0, expression
-        if reached:
-            self._reach(node, risen, share if fallen else None, without)
-
-    def _since(self, version: int) -> Sequence[list[Touch]] | None:
-        """The touches that made the versions after this one, or None if some are forgotten."""
-        missed = self.version - version
         if missed == 1:
-            return (self._touches[-1],)
-        return None if missed > FORGOTTEN else list(self._touches)[-missed:]
-
-    def _reach(self, node: _Or, risen: bool, share: float | None, without: int) -> None:
-        """`share` is what is left at least of costs that fell, but for the leaves, of which some may be `without`."""
-        space = self.space
-        own = space.own(node.node)
-        if share is not None:
-            leaves = space.floor_of_leaves(node.node, without)
-            kept = int(leaves + share * (node.bound - node.own - leaves)) - SLACK
-            node.bound = max(space.floor(node.node), own + kept)
-            node.exact = False
-            if node.heap is not None:
-                node.heap = [
-                    (int(leaves + share * (total - leaves)) - SLACK, number, step) for total, number, step in node.heap
-                ]
-                heapify(node.heap)
+            reached = [each for each in self._touches[-1] if each[0] & ~expression == 0]
+        elif missed <= FORGOTTEN:
+            last = list(self._touches)[-missed:]
+            reached = [each for touches in last for each in touches if each[0] & ~expression == 0]
         else:
-            node.bound += own - node.own
-            node.exact = node.exact and not risen
+            self._forget(node)
+            return
+        if not reached:
+            return
+        before, own = node.own, self.space.own(node.node)
         node.own = own
+        affected = node.exact and node.best is not None and _affects(reached, expression, node.best)
+        fallen = [each for each in reached if each[1] < 0]
+        if not fallen:
+            node.bound += own - before
+            node.exact = node.exact and not affected
+            return
+        plain = not node.node[1] and expression & (expression - 1)
+        if plain and node.exact and all(each[2] and each[0] == expression for each in reached):
+            node.bound += own - before  # all alternatives have as many more rows to hand on, and none reads them
+            return
+        share, without = 1.0, 0
+        for changed, log, _ in fallen:
+            share *= least_share(log)
+            if not changed & (changed - 1):
+                without |= changed
+        leaves = self.space.floor_of_leaves(node.node, without)
+        heap = node.heap
+        if heap is None:
+            least = int(leaves + share * (node.bound - before - leaves)) - SLACK
+            node.bound = max(self.space.floor(node.node), own + least)
+        else:
+            for at, (total, number, way) in enumerate(heap):
+                if _affects(fallen, expression, way):
+                    heap[at] = (int(leaves + share * (total - leaves)) - SLACK, number, way)
+            heapify(heap)
+            node.exact = node.exact and not affected and heap[0][2] is node.best
+            node.bound = own + heap[0][0]
+
+    def _forget(self, node: _Or) -> None:
+        node.own, node.bound = self.space.own(node.node), self.space.floor(node.node)
+        node.exact = False
+        if node.heap is not None:
+            node.heap = [(0, number, way) for _, number, way in node.heap]
+            heapify(node.heap)
 
     # -- the search
 
@@ -285,65 +325,86 @@ class Optimizer:
         if node.seen != self.version:
             node.seen = self.version
             self.effort.nodes += 1
-        heap = self._heap(node)
+        heap = node.heap
+        if heap is None:
+            heap = node.heap = self._ways(node)
         count = len(heap)
         bounding = self._bounding
         room = limit - node.own if bounding else INFINITE
         while True:
-            total, number, step = heap[0]
+            total, number, way = heap[0]
             if total > room:
                 node.bound = max(node.bound, node.own + total)
                 return
-            runner_up = _runner_up(heap, room) if bounding and count > 1 else room
-            found, exact = self._refine(node, step, runner_up)
-            if found != total:
-                heapreplace(heap, (found, number, step))
-            if exact and heap[0][2] is step:
+            # Up to where it is followed: what the next one costs at least, or a little more.
+            upto = room
+            if bounding and count > 1:
+                second = heap[1][0]
+                if count > 2 and heap[2][0] < second:
+                    second = heap[2][0]
+                eager = total + (total >> EAGER)
+                if eager > second:
+                    second = eager
+                if second < room:
+                    upto = second
+            found, exact = self._refine(node, way, upto)
+            if found != total or way.best.number != number:
+                heapreplace(heap, (found, way.best.number, way))
+            if exact and heap[0][2] is way:
                 break
         if not self.prunings.suppression:
-            for at, (_, each, other) in enumerate(heap):
-                heap[at] = (self._refine(node, other, INFINITE)[0], each, other)
+            for at, (_, _, other) in enumerate(heap):
+                heap[at] = (self._refine(node, other, INFINITE)[0], other.best.number, other)
             heapify(heap)
         node.bound = node.own + heap[0][0]
-        if node.best is not heap[0][2]:
-            node.best = heap[0][2]
+        node.best = heap[0][2]
+        if node.chosen is not node.best.best:
+            node.chosen = node.best.best
             self._moved = True
         node.exact = True
 
-    def _heap(self, node: _Or) -> list[tuple[int, int, _And]]:
-        heap = node.heap
-        if heap is None:
-            heap = node.heap = []
-            for alternative in self.space.alternatives(node.node):
-                left = None if alternative.left is None else self._node(alternative.left)
-                right = None if alternative.right is None else self._node(alternative.right)
-                step = _And(alternative, left, right)
-                heap.append((self._at_least(node, step), alternative.number, step))
-            heapify(heap)
+    def _ways(self, node: _Or) -> _Heap:
+        grouped: dict[tuple[Node | None, Node | None], list[Alternative]] = {}
+        for each in self.space.alternatives(node.node):
+            left, right = each.left, each.right
+            if left is not None and right is not None and right < left:
+                left, right = right, left
+            grouped.setdefault((left, right), []).append(each)
+        heap = []
+        for (left, right), alternatives in grouped.items():
+            way = _Way(
+                alternatives,
+                None if left is None else self._node(left),
+                None if right is None else self._node(right),
+            )
+            heap.append((self._at_least(node, way), way.best.number, way))
+        heapify(heap)
         return heap
 
-    def _at_least(self, node: _Or, step: _And) -> int:
-        """What an alternative costs at least, by the bounds of what it reads."""
-        if step.version != self.version:
-            step.local = self.space.local(node.node, step.alternative)
-            step.version = self.version
-            self.effort.alternatives += 1
-        total = step.local
-        left, right = step.left, step.right
+    def _at_least(self, node: _Or, way: _Way) -> int:
+        """What a way costs at least, by the bounds of what it reads."""
+        version = self.version
+        if way.version != version:
+            if way.version < version - 1 or _affects(self._touches[-1], node.node[0], way):
+                way.local, way.best = self.space.least(node.node, way.alternatives)
+                self.effort.alternatives += len(way.alternatives)
+            way.version = version
+        total = way.local
+        left, right = way.left, way.right
         if left is not None:
-            if left.version != self.version:
+            if left.version != version:
                 self._refresh(left)
             total += left.bound
             if right is not None:
-                if right.version != self.version:
+                if right.version != version:
                     self._refresh(right)
                 total += right.bound
         return total
 
-    def _refine(self, node: _Or, step: _And, limit: int) -> tuple[int, bool]:
-        """What an alternative costs at least, and whether that is what it costs. It is, unless it is above the limit."""
-        total = self._at_least(node, step)
-        left, right = step.left, step.right
+    def _refine(self, node: _Or, way: _Way, limit: int) -> tuple[int, bool]:
+        """What a way costs at least, and whether that is what it costs. It is, unless it is above the limit."""
+        total = self._at_least(node, way)
+        left, right = way.left, way.right
         if left is None:
             return total, True
         if total > limit:
@@ -363,14 +424,14 @@ class Optimizer:
         return total, right.exact
 
 
+def _affects(touches: Iterable[Touch], expression: int, way: _Way) -> bool:
+    """Whether one of the changes can be felt by what a way to an expression costs, but for what all of them cost alike."""
+    for changed, _, rows in touches:
+        if not changed & way.beyond_left or not changed & way.beyond_right or (changed == expression and not rows):
+            return True
+    return False
+
+
 def _height(node: _Or) -> tuple[int, bool, int]:
     """Readers have a greater one than what they read: more relations, or a sort, or a shipment of the same."""
     return node.node[0].bit_count(), node.node[1] & 0xFF > 0, -(node.node[1] >> 24)
-
-
-def _runner_up(heap: list[tuple[int, int, _And]], room: int) -> int:
-    """Up to which cost the first of the heap is followed: what the next one costs at least, or a little more."""
-    total, second = heap[0][0], heap[1][0]
-    if len(heap) > 2 and heap[2][0] < second:
-        second = heap[2][0]
-    return min(room, max(second, total + (total >> EAGER)))

@@ -9,7 +9,7 @@ from whence.lang.program import Var
 from whence.optimizer import cost
 from whence.optimizer.estimates import sum_within
 from whence.optimizer.query import places_of
-from whence.optimizer.space import Alternative, Node, Touch, all_nodes
+from whence.optimizer.space import Alternative, Node, Touch, all_nodes, least_of
 
 CHANGED = 1000  # rows: few enough matches for one of them are a fraction of a row
 
@@ -50,6 +50,9 @@ class DeltaSpace:
 
     def local(self, node: Node, alternative: Alternative) -> int:  # noqa: ARG002 - the node says nothing more
         return cost.scaled(cost.PROBE * (CHANGED if alternative.left is None else self.rows(alternative.left[0])), 0)
+
+    def least(self, node: Node, alternatives: Sequence[Alternative]) -> tuple[int, Alternative]:
+        return least_of(self, node, alternatives)
 
     def own(self, node: Node) -> int:
         return cost.scaled(cost.ROW * self.rows(node[0]), 0)

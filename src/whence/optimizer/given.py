@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from whence.optimizer.cost import LOG_ONE
 from whence.optimizer.query import places_of
-from whence.optimizer.space import Alternative, Node, Touch, all_nodes
+from whence.optimizer.space import Alternative, Node, Touch, all_nodes, least_of
 
 Split = tuple[int, int]
 
@@ -42,6 +42,9 @@ class GivenSpace:
         if alternative.left is None or alternative.right is None:
             return self.scans[node[0]]
         return self.costs[node[0], (alternative.left[0], alternative.right[0])]
+
+    def least(self, node: Node, alternatives: Sequence[Alternative]) -> tuple[int, Alternative]:
+        return least_of(self, node, alternatives)
 
     def own(self, node: Node) -> int:  # noqa: ARG002 - nothing is common to alternatives here
         return 0

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from whence.optimizer import cost
 from whence.optimizer.estimates import factors_of, group_log, sum_within
 from whence.optimizer.query import ColumnOf, Query, bits_of, places_of, reach
-from whence.optimizer.space import Alternative, Node, Touch, all_nodes
+from whence.optimizer.space import Alternative, Node, Touch, all_nodes, least_of
 from whence.optimizer.statistics import Statistics
 
 # A property is a number: an order, an index, a place, and whether the place is where the rows come from.
@@ -145,15 +145,30 @@ class QuerySpace:
         if table:
             at = places_of(expression)[0]
             self.table_logs[at] += log
-        for each in self._logs:
-            if expression & ~each == 0:
-                found = self._logs[each] + log
-                if each > self.whole:
-                    found = min(sum_within(self.factors, self.whole), self.groups)
-                self._logs[each] = found
-                self._rows[each] = cost.to_rows(found)
+        logs, rows = self._logs, self._rows
+        for each in self._known_above(expression):
+            logs[each] = found = logs[each] + log
+            rows[each] = cost.to_rows(found)
+        top = self.whole | self.grouped
+        if self.grouped and top in logs:
+            logs[top] = found = min(self.log(self.whole), self.groups)
+            rows[top] = cost.to_rows(found)
         self._forget_floors(expression)
         return Touch(expression, log, rows=True)
+
+    def _known_above(self, expression: int) -> list[int]:
+        """The expressions that contain this one, but for what is grouped, and whose rows have been worked out."""
+        logs = self._logs
+        rest = self.whole & ~expression
+        if 1 << rest.bit_count() > len(logs):
+            return [each for each in logs if expression & ~each == 0 and each <= self.whole]
+        found, more = [], rest
+        while True:
+            if expression | more in logs:
+                found.append(expression | more)
+            if not more:
+                return found
+            more = (more - 1) & rest
 
     def change_cost(self, expression: int, log: int) -> Touch:
         """Operators that make an expression cost more, or less: the scans of a table, the joins of some."""
@@ -289,6 +304,22 @@ class QuerySpace:
         second = self.width(node[0]) if right is None else self.rows(right[0])
         return cost.scaled(formula(self.rows(left[0]), second), self.scales.get(node[0], 0))
 
+    def least(self, node: Node, alternatives: Sequence[Alternative]) -> tuple[int, Alternative]:
+        first = alternatives[0]
+        if first.left is None or first.right is None:
+            return least_of(self, node, alternatives)
+        left = first.left
+        one, other = self.rows(left[0]), self.rows(first.right[0])
+        scale = self.scales.get(node[0], 0)
+        factor = 2.0 ** (scale / cost.LOG_ONE) if scale else 1.0
+        found, best = cost.MOST, first
+        for each in alternatives:
+            formula = _FORMULAS[each[2]]
+            taken = (formula(one, other) if each[3] == left else formula(other, one)) * factor
+            if taken < found and int(taken) < found:
+                found, best = int(taken), each
+        return found, best
+
     def cost_of(self, node: Node, alternative: Alternative, left: int, right: int, scale: int) -> int:
         """What `local` gives for an operator with inputs, by logarithms of how many rows they have and of the scale."""
         second = self.width(node[0]) if alternative.right is None else cost.to_rows(right)
@@ -308,7 +339,14 @@ class QuerySpace:
         return cost.scaled(cost.index_scan(rows, rows if node[1] & _ORDER_BITS else cost.to_rows(log)), scale)
 
     def own(self, node: Node) -> int:
-        return self.own_of(node, self.log(node[0]))
+        expression, wanted = node
+        if wanted & _INDEX_BITS:
+            return 0
+        rows = self._rows.get(expression)
+        if rows is None:
+            rows = self.rows(expression)
+        found = cost.output(rows, self._pure.get(expression) or self.width(expression))
+        return int(found) if found < cost.MOST else cost.MOST
 
     def own_of(self, node: Node, log: int) -> int:
         if node[1] & _INDEX_BITS:

@@ -49,6 +49,10 @@ class Space(Protocol):
         """What the alternative costs by itself, without what it reads and without `own`."""
         ...
 
+    def least(self, node: Node, alternatives: Sequence[Alternative]) -> tuple[int, Alternative]:
+        """The least of `local` of some alternatives that read the same, and whose it is: of several, the first one's."""
+        ...
+
     def own(self, node: Node) -> int:
         """What all alternatives of a node cost alike."""
         ...
@@ -66,9 +70,11 @@ class Space(Protocol):
         ...
 
 
-def touches(touch: Touch, node: Node) -> bool:
-    """Whether a change can reach what a node costs."""
-    return touch.expression & ~node[0] == 0
+def least_of(space: Space, node: Node, alternatives: Sequence[Alternative]) -> tuple[int, Alternative]:
+    """What `Space.least` gives, by `Space.local` of one after the other."""
+    costs = [space.local(node, each) for each in alternatives]
+    found = min(costs)
+    return found, alternatives[costs.index(found)]
 
 
 def all_nodes(space: Space) -> list[Node]:
