@@ -286,7 +286,7 @@ class Optimizer:
             node.exact = node.exact and not affected
             return
         plain = not node.node[1] and expression & (expression - 1)
-        if plain and node.exact and all(each[2] and each[0] == expression for each in reached):
+        if plain and node.exact and not affected and len(reached) == 1 and reached[0][0] == expression:
             node.bound += own - before  # all alternatives have as many more rows to hand on, and none reads them
             return
         share, without = 1.0, 0

@@ -17,6 +17,8 @@ class _Entry:
     own: int
     best: Alternative
     totals: dict[int, int] = field(default_factory=dict)  # of the alternatives kept, without `own`, by index
+    # By index, what each alternative does not read on one side, as bits: it feels changes of what has none of them.
+    beyond: list[tuple[int, int]] = field(default_factory=list)
 
 
 class BottomUp:
@@ -83,52 +85,51 @@ class BottomUp:
             entry.totals = dict(enumerate(totals))
         elif self.memo is Memo.NEAR:
             entry.totals = {at: total for at, total in enumerate(totals) if total <= NEAR * least}
+        if self.conditional:
+            entry.beyond = [_beyond(each) for each in alternatives]
         return entry
 
     def _update(self, node: Node, entry: _Entry, reached: list[Touch], changed: dict[Node, int]) -> None:
-        alternatives = self.space.alternatives(node)
         if not self.conditional:
             self._entries[node] = self._costed(node)
             return
         self.effort.nodes += 1
+        alternatives = self.space.alternatives(node)
         own = self.space.own(node)
         before = entry.cost - entry.own
         winner, totals = entry.best, entry.totals
-        affected = [_affected(node, each, reached, changed) for each in alternatives]
-        best = self._total(node, winner) if affected[winner.number] else before
+        every = any(not rows and expression == node[0] for expression, _, rows in reached)
+        touched = {
+            at
+            for expression, _, _ in reached
+            for at, (left, right) in enumerate(entry.beyond)
+            if every or not expression & left or not expression & right
+        }
+        best = self._total(node, winner) if winner.number in touched else before
         if self.memo is not Memo.BEST:
             totals[winner.number] = best
         # What is not kept was no better than the best was: it can be better now only if it fell or the best rose.
         falls = any(each.log < 0 for each in reached) or any(each < 0 for each in changed.values())
+        candidates: Iterable[int] = range(len(alternatives)) if best > before else sorted(touched)
         number = winner.number
-        for each, touched in zip(alternatives, affected, strict=True):
-            if each is winner:
+        for at in candidates:
+            if at == winner.number:
                 continue
-            known = totals.get(each.number)
-            if touched and known is not None:
-                known = totals[each.number] = self._total(node, each)
-            elif known is None:
-                if best <= before and not (touched and falls):
+            known = totals.get(at)
+            if known is None:
+                if best <= before and not falls:
                     continue
-                known = self._total(node, each)
+                known = self._total(node, alternatives[at])
                 if self.memo is Memo.NEAR and known <= NEAR * best:
-                    totals[each.number] = known
-            if known < best or (known == best and each.number < number):
-                best, number = known, each.number
+                    totals[at] = known
+            elif at in touched:
+                known = totals[at] = self._total(node, alternatives[at])
+            if known < best or (known == best and at < number):
+                best, number = known, at
         entry.best = alternatives[number]
         entry.cost, entry.own = own + best, own
 
 
-def _affected(node: Node, alternative: Alternative, reached: list[Touch], changed: dict[Node, int]) -> bool:
-    _, _, _, left, right = alternative
-    if left is None:
-        return True
-    if left in changed or (right is not None and right in changed):
-        return True
-    for expression, _, rows in reached:
-        if not rows:
-            if expression == node[0]:
-                return True
-        elif expression & ~left[0] == 0 or (right is not None and expression & ~right[0] == 0):
-            return True
-    return False
+def _beyond(alternative: Alternative) -> tuple[int, int]:
+    left, right = alternative.left, alternative.right
+    return (0 if left is None else ~left[0]), (-1 if right is None else ~right[0])

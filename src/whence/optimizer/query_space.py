@@ -306,9 +306,11 @@ class QuerySpace:
 
     def least(self, node: Node, alternatives: Sequence[Alternative]) -> tuple[int, Alternative]:
         first = alternatives[0]
-        if first.left is None or first.right is None:
-            return least_of(self, node, alternatives)
         left = first.left
+        if left is None or first.right is None:
+            if len(alternatives) == 1:
+                return self.local(node, first), first
+            return least_of(self, node, alternatives)
         one, other = self.rows(left[0]), self.rows(first.right[0])
         scale = self.scales.get(node[0], 0)
         factor = 2.0 ** (scale / cost.LOG_ONE) if scale else 1.0
