@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TypedDict
 
 from whence.atomic import AtomicTables
@@ -13,7 +14,7 @@ from whence.engine.windows import Windows
 from whence.html import shown_block, shown_table, shown_title
 from whence.lang.program import Program, Relation
 from whence.lang.types import Tuple
-from whence.plan import Plan
+from whence.plan import JoinOrder, Plan
 from whence.plan.record import Recording
 from whence.prepared import Prepared
 from whence.view import View
@@ -57,12 +58,25 @@ def work_of(stats: Stats) -> Work:
 
 
 class Reader:
-    """The part of a session that changes nothing."""
+    """The part of a session that changes no row."""
 
     def __init__(self, tables: AtomicTables) -> None:
         self._atomic = tables
         self.epoch = -1
         self.last_epoch: Work = work_of(Stats())
+
+    def replan(self, join_order: JoinOrder | None = None) -> None:
+        """The same program, planned anew by how large relations are now, with another join order if one is given.
+
+        This is not an epoch: rows and what is known of them stay, and only what later epochs cost can change.
+        """
+        prepared = self.prepared if join_order is None else replace(self.prepared, join_order=join_order)
+        changed = self._atomic.revise(prepared.revised(self.program, self._sizes()))
+        assert not changed.inserted
+        assert not changed.deleted
+
+    def _sizes(self) -> dict[str, int]:
+        return {name: len(table) for name, table in self.backend.tables.items()}
 
     @property
     def prepared(self) -> Prepared:

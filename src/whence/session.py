@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sized
-from dataclasses import replace
 from math import isfinite
 from numbers import Real
 from typing import cast
@@ -24,7 +23,6 @@ from whence.lang.program import Program, lasting
 from whence.lang.revise import add_rules, drop_rule
 from whence.lang.types import Tuple
 from whence.limits import Limits
-from whence.plan import JoinOrder
 from whence.prepared import STRATEGIES, Prepared, prepare
 from whence.query import Answer, ask
 from whence.reader import Reader, SessionStats, Work, work_of
@@ -217,19 +215,6 @@ class Session(Reader):
         result = self._atomic.revise(prepared)
         self._count(stats)
         return result
-
-    def replan(self, join_order: JoinOrder | None = None) -> None:
-        """The same program, planned anew by how large relations are now, with another join order if one is given.
-
-        This is not an epoch: rows and what is known of them stay, and only what later epochs cost can change.
-        """
-        prepared = self.prepared if join_order is None else replace(self.prepared, join_order=join_order)
-        changed = self._atomic.revise(prepared.revised(self.program, self._sizes()))
-        assert not changed.inserted
-        assert not changed.deleted
-
-    def _sizes(self) -> dict[str, int]:
-        return {name: len(table) for name, table in self.backend.tables.items()}
 
     @property
     def adaptations(self) -> tuple[Adaptation, ...]:

@@ -10,6 +10,7 @@ from itertools import permutations
 from pathlib import Path
 from random import Random
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from tests.properties.excuses import LIMITS, follow
 from tests.properties.programs import Run, runs
@@ -20,7 +21,7 @@ from whence.cli import app
 from whence.lang.program import Program
 from whence.lang.types import Tuple
 from whence.limits import RunawayError
-from whence.optimizer import adaptive
+from whence.optimizer import adaptive, live
 from whence.optimizer.adaptive import AdaptiveOrders, ObservedOrder
 from whence.optimizer.delta_space import DeltaSpace
 from whence.optimizer.exhaustive import cheapest
@@ -168,3 +169,48 @@ def test_a_run_tells_of_its_switches(tmp_path: Path) -> None:
     assert (plain.exit_code, followed.exit_code) == (0, 0)
     assert followed.stdout == plain.stdout
     assert any("c, b -> b, c" in each for each in json.loads(followed.stderr)["join_orders"])
+
+
+def _grown(tmp_path: Path) -> Path:
+    (tmp_path / "p.dl").write_text(CHAIN)
+    updates = [*_grow("b", 1000, 10), *_grow("c", 1000, 1000), Update("+", "a", (1, 1))]
+    lines = [json.dumps({"op": op, "relation": name, "tuple": row}) for op, name, row, _ in updates]
+    (tmp_path / "u.jsonl").write_text("\n".join(lines) + "\n")
+    return tmp_path / "p.dl"
+
+
+def test_explain_plan_shows_what_a_run_follows(tmp_path: Path) -> None:
+    program, state = _grown(tmp_path), tmp_path / "state"
+    options = ["run", str(program), "--updates", str(tmp_path / "u.jsonl"), "--state", str(state), "--no-spark", "-q"]
+    assert CliRunner().invoke(app, [*options, "--adaptive"]).exit_code == 0
+    shown = CliRunner().invoke(app, ["explain-plan", str(state), "--live"])
+    assert shown.exit_code == 0
+    assert f"as process {os.getpid()} told" in shown.stdout
+    assert "when a changes\n" in shown.stdout
+    assert "switch at epoch 1: " in shown.stdout
+    found = json.loads(CliRunner().invoke(app, ["explain-plan", str(state), "--live", "--json"]).stdout)
+    (plan,) = (each for each in found["plans"] if each["changes"] == "a")
+    assert [(step["relation"], step["by"]) for step in plan["steps"]] == [("c", ["y"]), ("b", ["y"])]
+    assert [round(step["seen"]) for step in plan["steps"]] == [1, 100]
+    assert all(each["why"] for each in found["switches"])
+
+
+def test_explain_plan_looks_at_a_state_that_nobody_followed(tmp_path: Path) -> None:
+    program, state = _grown(tmp_path), tmp_path / "state"
+    options = ["run", str(program), "--updates", str(tmp_path / "u.jsonl"), "--state", str(state), "--no-spark", "-q"]
+    assert CliRunner().invoke(app, options).exit_code == 0
+    shown = CliRunner().invoke(app, ["explain-plan", str(state), "--live"])
+    assert shown.exit_code == 0
+    assert "c by y" in shown.stdout
+    assert "no order was worth a switch" in shown.stdout
+    assert "stratum 1" in CliRunner().invoke(app, ["explain-plan", str(state)]).stdout
+
+
+def test_matches_that_are_too_many_are_not_counted_to_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    session = _Adaptive(load(CHAIN))
+    session.apply([*_grow("b", 1000, 1), *_grow("c", 1000, 1), Update("+", "a", (1, 0))])
+    monkeypatch.setattr(live, "MOST", 500)
+    plans = live.live_report(session.orders)["plans"]
+    seen = {plan["changes"]: [(step["seen"], step["counted"]) for step in plan["steps"]] for plan in plans}
+    assert seen["a"] == [(500.0, False), (None, True)]
+    assert any("> 500.00" in line for line in live.live_lines(live.live_report(session.orders)))

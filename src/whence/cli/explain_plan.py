@@ -1,17 +1,21 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from whence.cli.evaluate import read_inputs, reported_errors, wanted_of
+from whence.cli.functions import load_functions
 from whence.cli.profiling import ProfileToOption, tell_profile, wanted_profile
-from whence.cli.programs import ConfinedOption, FunctionsOption, ProgramArgument, SimplifyOption, load_program
+from whence.cli.programs import ConfinedOption, FunctionsOption, SimplifyOption, load_program
 from whence.cli.progress import Progress
+from whence.cli.questions import SubjectArgument, open_session
 from whence.cli.terminal import err, out, show
 from whence.lang.program import Program, output_names
+from whence.pipeline.parts.open import read_state
 from whence.plan import compile_evaluation, compile_plan
 from whence.plan.describe import describe_plan
 from whence.plan.describe_parts import describe_partitioning
@@ -23,8 +27,14 @@ if TYPE_CHECKING:
 
 
 def explain_plan(
-    program: ProgramArgument,
+    program: SubjectArgument,
     *,
+    live: Annotated[
+        bool,
+        typer.Option(
+            "--live", help="Show the join orders that suit the data, what is expected of them and what they find."
+        ),
+    ] = False,
     sensors: Annotated[
         str | None,
         typer.Option(metavar="FIELD", help="Show what the nodes of a field of sensors run instead, as in grid:5x8."),
@@ -36,9 +46,14 @@ def explain_plan(
         bool, typer.Option("--profile", help="Evaluate it, and say what each rule and literal costs.")
     ] = False,
     facts: Annotated[
-        Path, typer.Option("-F", "--fact-dir", metavar="DIR", help="Where the files of .input are, for --profile.")
+        Path,
+        typer.Option(
+            "-F", "--fact-dir", metavar="DIR", help="Where the files of .input are, for --live and --profile."
+        ),
     ] = Path(),
-    as_json: Annotated[bool, typer.Option("--json", help="Print the profile as one JSON object.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object: the profile, or with --live the orders.")
+    ] = False,
     profile_to: ProfileToOption = None,
 ) -> None:
     """Show how a program's views are kept up to date.
@@ -52,10 +67,20 @@ def explain_plan(
 
     With --profile it is what evaluating the program on the facts of -F took: the hint that matters first, then time,
     derivations and sizes of joins and indexes for each rule and literal.
+
+    With --live it is about data: the facts of -F, or the state of a run, which tells itself if it has --adaptive. For each plan
+    with a choice there are its joins, with how many rows of each are expected for one that changes, and how many a sample finds;
+    at the end the last switches to other orders, and what had changed most. --json has the same for programs.
     """
-    costs = wanted_profile(profile or as_json, profile_to)
+    costs = wanted_profile(profile or (as_json and not live), profile_to)
     with reported_errors():
-        loaded = load_program(program, functions, confined=confined)
+        if live:
+            _explain_live(program, functions, facts, confined=confined, as_json=as_json)
+            return
+        if program.is_dir():
+            loaded = read_state(program, load_functions(functions)).program
+        else:
+            loaded = load_program(program, functions, confined=confined)
         if sensors is not None:
             from whence.cli.field import explain_sensors, reported_fields  # noqa: PLC0415 - only fields need it
 
@@ -89,3 +114,17 @@ def _tell_costs(program: Program, facts: Path, costs: Profile, path: Path | None
         typer.echo(json.dumps(to_json(report(costs, session)), indent=2))
     else:
         show(out, to_text(report(costs, session)))
+
+
+def _explain_live(path: Path, functions: Path | None, facts: Path, *, confined: bool, as_json: bool) -> None:
+    # Nobody else needs it.
+    from whence.optimizer.adaptive import AdaptiveOrders  # noqa: PLC0415
+    from whence.optimizer.live import live_lines, live_report, published_report  # noqa: PLC0415
+
+    report = published_report(path) if path.is_dir() else None
+    if report is None:
+        report = live_report(AdaptiveOrders(open_session(path, functions, facts, confined=confined)))
+    elif not as_json:
+        written = datetime.fromtimestamp(report["written"]).astimezone().isoformat(timespec="seconds")
+        typer.echo(f"as process {report['process']} told {written}")
+    typer.echo(json.dumps(report, indent=2) if as_json else "\n".join(live_lines(report)))

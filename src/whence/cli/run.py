@@ -38,7 +38,7 @@ from whence.lang.types import Tuple
 from whence.limits import Limits
 from whence.pipeline.folder import Store
 from whence.pipeline.keeper import Keeper, ResidentKeeper
-from whence.pipeline.options import RESIDENT_LIMIT, RETAIN, SNAPSHOT_EVERY, RunOptions
+from whence.pipeline.options import RESIDENT_LIMIT, RETAIN, SNAPSHOT_EVERY, Follower, RunOptions
 from whence.pipeline.parts.keeping import Keeping
 from whence.pipeline.parts.open import open_state
 from whence.pipeline.records import Bury
@@ -49,11 +49,10 @@ from whence.pipeline.sinks.named import FORMS, NamedSink
 from whence.pipeline.sources.named import NamedSource, NamedSources
 from whence.plan import UnsuitableStrategy
 from whence.plan.record import with_derivations
+from whence.reader import Reader
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-    from whence.optimizer.adaptive import AdaptiveOrders
 
 STDOUT = Path("-")
 Facts = Mapping[str, Iterable[Tuple]]
@@ -135,7 +134,7 @@ def run(
     ] = None,
     adaptive: Annotated[
         bool,
-        typer.Option("--adaptive", help="Have join orders follow the data, for a state that is not in parts."),
+        typer.Option("--adaptive", help="Have join orders follow the data; explain-plan --live shows them."),
     ] = False,
     functions: FunctionsOption = None,
     confined: ConfinedOption = False,
@@ -208,14 +207,14 @@ def run(
             progress.text = "evaluating the initial state"
             totals = Totals()
 
-            orders = _Following(wanted=adaptive)
+            switches: list[str] = []
 
             told = _ToldCosts(costs, state)
 
             def tell(report: EpochReport) -> None:
                 totals.add(report)
                 progress.text = str(report)
-                orders.after_epoch()
+                switches.extend(report.switches)
                 told.after_epoch()
 
             options = RunOptions(
@@ -230,11 +229,12 @@ def run(
                 on_epoch=tell,
                 on_choice=None if silent else lambda choice: show(err, str(choice)),
                 profile=costs,
+                follow=_following(state) if adaptive else None,
             )
             keeping = Keeping(loaded, options)
             letters = records.DeadLetterFile(letters_path, resume=is_resumed, repeats=not source.comes_once)
             bury = _refusing(source) if strict else _burying(source, letters, durable=state is not None)
-            take = _Taking(loaded, keeping, source, epoch_size, bury, totals, follow, interrupt.is_set, orders, told)
+            take = _Taking(loaded, keeping, source, epoch_size, bury, totals, follow, interrupt.is_set, told)
             keeper: Keeper
             try:
                 if no_spark:
@@ -248,7 +248,7 @@ def run(
             except UnsuitableStrategy as error:
                 raise typer.BadParameter(str(error), param_hint="--strategy") from None
         if not quiet:
-            _sum_up(totals, keeper, letters, orders.switches(), as_json=as_json)
+            _sum_up(totals, keeper, letters, switches, as_json=as_json)
         if costs is not None:
             _tell_costs(costs, keeper, profile_to, title=f"whence run {program}")
 
@@ -315,25 +315,10 @@ class _ToldCosts:
             self._after()
 
 
-class _Following:
-    """Join orders that follow the data, if that is wanted."""
+def _following(state: Path | None) -> Callable[[Reader], Follower]:
+    from whence.optimizer.live import PublishedOrders  # noqa: PLC0415 - few want it
 
-    def __init__(self, *, wanted: bool) -> None:
-        self.wanted = wanted
-        self.orders: AdaptiveOrders | None = None
-
-    def begin(self, keeper: Keeper) -> None:
-        if self.wanted:
-            from whence.optimizer.adaptive import AdaptiveOrders  # noqa: PLC0415 - few want it
-
-            self.orders = AdaptiveOrders(keeper.session)
-
-    def after_epoch(self) -> None:
-        if self.orders is not None:
-            self.orders.after_epoch()
-
-    def switches(self) -> list[str]:
-        return [] if self.orders is None else [str(each) for each in self.orders.switches]
+    return PublishedOrders(state)
 
 
 @dataclass(frozen=True)
@@ -348,7 +333,6 @@ class _Taking:
     totals: Totals
     follow: bool
     stopped: Callable[[], bool]
-    orders: _Following
     told: _ToldCosts
 
     def in_process(self, store: Store | None, facts: Facts | None) -> Keeper:
@@ -394,7 +378,6 @@ class _Taking:
         is_resumed = store is not None and not store.is_new
         started = time.perf_counter()
         keeper = start()
-        self.orders.begin(keeper)
         self.told.begin(keeper)
         self.totals.start(0 if is_resumed else keeper.sizes.total(), time.perf_counter() - started)
         return keeper

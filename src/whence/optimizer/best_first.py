@@ -1,9 +1,9 @@
 """The optimizer: the views of `rules.dl`, kept as far as the cheapest plan needs them.
 
 For each OR node there is a lower bound of what it costs, and a heap of *ways*, the alternatives that read the same nodes, by
-lower bounds of theirs. The bound is *exact* once the cheapest way is known. Invariant, after every call: no bound is above the cost, by the statistics of
-the node's version; an exact bound is the cost; and the root is exact. So the plan is the cheapest by the model, at first and
-after every change, with the smallest index among several.
+lower bounds of theirs. The bound is *exact* once the cheapest way is known. Invariant, after every call: no bound is above the
+cost, by the statistics of the node's version; an exact bound is the cost; and the root is exact. So the plan is the cheapest by
+the model, at first and after every change, with the smallest index among several.
 
 A change reaches the nodes whose expression contains what changed. They find out when somebody asks for them: where costs can
 only have risen, what was known is a lower bound still; where they may have fallen, the bound falls by as much as costs can fall.
@@ -15,7 +15,7 @@ The cost of an update follows the nodes whose bounds come close to the best plan
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from heapq import heapify, heapreplace
 
@@ -57,7 +57,7 @@ class Effort:
 class _Way:
     """Alternatives of a node that read the same: the cheapest of them is the one that costs least by itself."""
 
-    __slots__ = ("alternatives", "beyond_left", "beyond_right", "best", "left", "local", "right", "version")
+    __slots__ = ("alternatives", "best", "beyond_left", "beyond_right", "left", "local", "right", "version")
 
     def __init__(self, alternatives: list[Alternative], left: _Or | None, right: _Or | None) -> None:
         self.alternatives = alternatives
@@ -343,8 +343,7 @@ class Optimizer:
                 if count > 2 and heap[2][0] < second:
                     second = heap[2][0]
                 eager = total + (total >> EAGER)
-                if eager > second:
-                    second = eager
+                second = max(second, eager)
                 if second < room:
                     upto = second
             found, exact = self._refine(node, way, upto)

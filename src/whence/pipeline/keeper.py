@@ -119,6 +119,7 @@ class ResidentKeeper:
             )
             self.epoch, self.source = found.epoch, found.source
             undelivered = found.undelivered
+        self._follower = None if options.follow is None else options.follow(self.session)
         self.sizes = Counter({name: len(self.session.relation(name)) for name in self.outputs})
         for epoch, changes in undelivered:
             self._deliver(epoch, changes)
@@ -198,6 +199,7 @@ class ResidentKeeper:
         shown = self._shown(changes)
         for name in self.outputs:
             self.sizes[name] += len(shown.inserted.get(name, ())) - len(shown.deleted.get(name, ()))
+        switches = () if self._follower is None else tuple(map(str, self._follower.after_epoch()))
         report = EpochReport(
             epoch=number,
             updates=len(given.updates),
@@ -208,6 +210,7 @@ class ResidentKeeper:
             seconds=time.perf_counter() - started,
             tuples=dict(self.sizes),
             state_bytes=sum(self.session.stats()["bytes"].values()),
+            switches=switches,
         )
         return Entry(number, given.updates, shown, given.now, given.source), report, changes
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Protocol, TypedDict
 
 from whence.engine.profile import Profile
 from whence.io.changes import Changes
 from whence.limits import Limits
 from whence.pipeline.report import EpochReport
 from whence.pipeline.sinks import Sink
+from whence.reader import Reader
 
 if TYPE_CHECKING:
     from whence.pipeline.parts.open import Division
@@ -18,6 +19,14 @@ if TYPE_CHECKING:
 SNAPSHOT_EVERY = 500
 RETAIN = 1000
 RESIDENT_LIMIT = 5_000_000
+
+
+class Follower(Protocol):
+    """Has the join orders of a session follow its data."""
+
+    def after_epoch(self) -> Iterable[object]:
+        """What it has switched, if anything: as text."""
+        ...
 
 
 class Asked(TypedDict, total=False):
@@ -32,6 +41,7 @@ class Asked(TypedDict, total=False):
     resident_limit: int
     on_epoch: Callable[[EpochReport], object] | None
     on_choice: Callable[[Division], object] | None
+    follow: Callable[[Reader], Follower] | None
 
 
 @dataclass(frozen=True)
@@ -42,6 +52,7 @@ class RunOptions:
     it is, and why. A snapshot is made after `snapshot_every` epochs, and the views of the last `retain` epochs are kept.
     `on_changes` is told of an epoch that is durable what changed in all relations that can be looked at; of a state in parts,
     which no process knows the whole of, it is told nothing. A `profile` is filled with what rules cost, in one piece too.
+    `follow` makes what has join orders follow the data, for each session there is; it goes to the workers.
     """
 
     wanted: Iterable[str] | None = None
@@ -56,3 +67,4 @@ class RunOptions:
     on_choice: Callable[[Division], object] | None = None
     on_changes: Callable[[EpochReport, Changes], object] | None = None
     profile: Profile | None = None
+    follow: Callable[[Reader], Follower] | None = None

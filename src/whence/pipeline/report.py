@@ -11,6 +11,7 @@ class EpochReport:
     """What an epoch did and took. `tuples` are the sizes of the output relations after it.
 
     Where parts ship each other what they need, they did so in `exchanges`: how many tuples, and what Spark shuffled.
+    `switches` are the join orders that are others after it.
     """
 
     epoch: int
@@ -25,6 +26,7 @@ class EpochReport:
     exchanges: int = 0
     shipped: int = 0
     shuffled_bytes: int = 0
+    switches: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         size = sum(self.tuples.values())

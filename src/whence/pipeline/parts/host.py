@@ -27,6 +27,7 @@ from whence.backends.local.shared import Shared
 from whence.parts import Member, Report, Turn
 from whence.pipeline.base import Base
 from whence.pipeline.log import Entry
+from whence.pipeline.options import Follower
 from whence.pipeline.parts.letters import decode_letter, encode_letter
 from whence.pipeline.parts.orders import (
     EXPECTED,
@@ -107,6 +108,7 @@ class _Hosted:
     exchanges: int = 0
     shipped: int = 0
     warnings: list[tuple[type[Warning], str]] = field(default_factory=list)
+    follower: Follower | None = None
 
 
 class _House:
@@ -279,7 +281,10 @@ def _finish(hosted: _Hosted) -> None:
     changes = hosted.member.finish()
     entry = hosted.entries[hosted.at]
     shown = hosted.files.shown(changes)
-    work = hosted.files.work(entry, changes, shown, hosted.member.node.last_epoch)
+    follow, node = hosted.files.job.follow, hosted.member.node
+    if follow is not None and hosted.follower is None:
+        hosted.follower = follow(node)
+    work = hosted.files.work(entry, changes, shown, node.last_epoch, hosted.follower)
     work = replace(work, exchanges=hosted.exchanges, shipped=hosted.shipped)
     hosted.finished.append((replace(entry, changes=shown), work))
 

@@ -72,7 +72,8 @@ class PartedKeeper:
         self._options = options
         self._how = store.partitioning
         ship_by_value(self.program.functions.values())
-        self._job = cloudpickle.dumps(Job(self._how, self.outputs, options.strategy, options.limits))  # type: ignore[no-untyped-call]
+        job = Job(self._how, self.outputs, options.strategy, options.limits, options.follow)
+        self._job = cloudpickle.dumps(job)  # type: ignore[no-untyped-call]
         self._id = uuid4().hex
         self._warned: set[str] = set()
         self._stats: Work = {"rounds": 0, "derivations": 0, "suspended": 0, "rederived": 0, "seconds": {}}
@@ -177,6 +178,7 @@ class PartedKeeper:
                 exchanges=work.exchanges,
                 shipped=work.shipped,
                 shuffled_bytes=work.shuffled_bytes,
+                switches=work.switches,
             )
             for entry, header, work, tuples in zip(entries, headers, works, counted, strict=True)
         ]
@@ -351,6 +353,7 @@ def _together(parts: Sequence[EpochWork]) -> EpochWork:
         exchanges=max(each.exchanges for each in parts),
         shipped=sum(each.shipped for each in parts),
         shuffled_bytes=sum(each.shuffled_bytes for each in parts),
+        switches=tuple(switch for each in parts for switch in each.switches),
     )
 
 

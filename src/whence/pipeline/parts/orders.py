@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
@@ -17,6 +17,7 @@ from whence.limits import Limits, RunawayError
 from whence.pipeline.base import Base
 from whence.pipeline.files import StateWarning
 from whence.pipeline.log import Entry, decode_entries
+from whence.pipeline.options import Follower
 from whence.pipeline.parts.store import PartedStore
 from whence.pipeline.publish import write_tables
 from whence.pipeline.snapshots import Snapshot, as_table, file_name
@@ -50,6 +51,7 @@ class Job:
     outputs: tuple[str, ...]
     strategy: str
     limits: Limits
+    follow: Callable[[Reader], Follower] | None = None
 
     def shown(self, part: int) -> tuple[str, ...]:
         """The output relations whose rows the part keeps and tells: those that all parts have are the first one's."""
@@ -69,6 +71,7 @@ class EpochWork:
     exchanges: int = 0
     shipped: int = 0
     shuffled_bytes: int = 0
+    switches: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -114,7 +117,7 @@ class PartFiles:
         inserted = {name: changes.inserted[name] for name in names if name in changes.inserted}
         return Changes(inserted, {name: changes.deleted[name] for name in names if name in changes.deleted})
 
-    def work(self, entry: Entry, changes: Changes, shown: Changes, work: Work) -> EpochWork:
+    def work(self, entry: Entry, changes: Changes, shown: Changes, work: Work, follower: Follower | None) -> EpochWork:
         program, columns = self.job.how.program, self.job.how.columns
         counted = {name for name in program.base_relations if self.part == 0 or name in columns}
         updates = sum(update.relation in counted for update in entry.updates)
@@ -123,7 +126,9 @@ class PartFiles:
         inserted, deleted = (
             Counter({name: len(rows) for name, rows in side.items()}) for side in (shown.inserted, shown.deleted)
         )
-        return EpochWork(updates, effective, inserted, deleted, work)
+        found = () if follower is None else follower.after_epoch()
+        switches = tuple(f"part {self.part}, {each}" for each in found)
+        return EpochWork(updates, effective, inserted, deleted, work, switches=switches)
 
     def snapshot(self, state: Reader, epoch: int) -> tuple[Snapshot, str | None]:
         """Written for an epoch, with the segment that replaces those since the one before, if there was one."""

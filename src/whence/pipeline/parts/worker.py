@@ -25,6 +25,7 @@ from whence.lang.types import Tuple
 from whence.pipeline.files import StateError
 from whence.pipeline.log import Entry
 from whence.pipeline.manifest import Manifest
+from whence.pipeline.options import Follower
 from whence.pipeline.parts.orders import EXPECTED, Action, Done, Hint, Job, PartFiles, told_warnings
 from whence.pipeline.parts.store import PartedStore
 from whence.prepared import prepare
@@ -40,6 +41,7 @@ class _Held:
     session: Session
     epoch: int
     segment: str
+    follower: Follower | None = None
 
 
 @dataclass
@@ -154,7 +156,7 @@ class _Task:
         facts: dict[str, list[Tuple]] = {}
         for update in self._given()[0].updates:
             facts.setdefault(update.relation, []).append(update.tuple)
-        held = _Held(self._session(facts), 0, "")
+        held = self._held(self._session(facts), 0, "")
         return self._snapshot(held)
 
     def _apply(self, held: _Held) -> Done:
@@ -167,10 +169,10 @@ class _Task:
                 return Done(self.part, failed=entry.epoch, error=error)
             shown = files.shown(changes)
             entries.append(replace(entry, changes=shown))
-            epochs.append(files.work(entry, changes, shown, held.session.last_epoch))
+            epochs.append(files.work(entry, changes, shown, held.session.last_epoch, held.follower))
         segment = self._store.write_segment(self.part, entries).name
         return self._keep(
-            _Held(held.session, entries[-1].epoch, segment), Done(self.part, segment=segment, epochs=epochs)
+            replace(held, epoch=entries[-1].epoch, segment=segment), Done(self.part, segment=segment, epochs=epochs)
         )
 
     def _snapshot(self, held: _Held) -> Done:
@@ -196,10 +198,10 @@ class _Task:
         if held is not None and self._has_happened(held, store):
             for entry in store.entries(self.part, held.epoch):
                 held.session.apply(entry.updates, now=entry.now, checked=True)
-            return _Held(held.session, self.order.epoch, segment)
+            return replace(held, epoch=self.order.epoch, segment=segment)
         base = store.base_of(self.part)
         session = self._session(base.rows, base.windows)
-        return _Held(session, self.order.epoch, segment)
+        return self._held(session, self.order.epoch, segment)
 
     def _has_happened(self, held: _Held, store: PartedStore) -> bool:
         """Whether the session has come to an epoch that was committed, and is still known."""
@@ -207,6 +209,9 @@ class _Task:
             each.epochs[-1].epoch == held.epoch and each.segments[self.part] == held.segment
             for each in store.commits(store.oldest_epoch)
         )
+
+    def _held(self, session: Session, epoch: int, segment: str) -> _Held:
+        return _Held(session, epoch, segment, None if self.job.follow is None else self.job.follow(session))
 
     def _session(self, facts: Mapping[str, Iterable[Tuple]], windows: Windows | None = None) -> Session:
         program = self.job.how.program_of(self.part, self.order.parts)
