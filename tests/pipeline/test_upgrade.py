@@ -100,6 +100,19 @@ def test_random_versions_in_turn(tmp_path: Path) -> None:
         assert list(verify(found, session.evaluate)) == []
 
 
+def test_sinks_hear_of_versions_that_nobody_ran(tmp_path: Path) -> None:
+    first = keeper(tmp_path, load(VERSIONS[0]))
+    first.apply([epoch((1, 2)), epoch((2, 1))])
+    first.close()
+    upgrade(tmp_path, load(VERSIONS[2]))
+    upgrade(tmp_path, load(VERSIONS[1]))
+    heard: dict[int, Changes] = {}
+    keeper(tmp_path, load(VERSIONS[1]), sinks=[CallbackSink(heard.__setitem__)]).close()
+    lost = {(2, 1), (2, 2)}
+    assert set(heard[3].deleted["reach"]) == lost
+    assert {name: set(rows) for name, rows in heard[4].inserted.items()} == {"reach": lost, "loop": {(1,), (2,)}}
+
+
 def test_comments_and_layout_are_no_change(tmp_path: Path) -> None:
     first = keeper(tmp_path, load(VERSIONS[0]))
     first.apply([epoch((1, 2))])

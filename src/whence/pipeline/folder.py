@@ -86,7 +86,7 @@ class Store(ABC):
 
     @property
     def turns(self) -> tuple[int, ...]:
-        """The epochs in which the program became another one: the log has nothing of them, but there are snapshots around."""
+        """The epochs in which the program, or the parts, became others: the log has nothing of them, but there are snapshots."""
         return tuple(each.last + 1 for each in self.manifest.earlier)
 
     @property
@@ -189,6 +189,52 @@ class Store(ABC):
     @abstractmethod
     def _view_at(self, relation: str, epoch: int, given: Snapshot | None) -> set[Tuple]: ...
 
+    def _start_of(self, epoch: int, given: Snapshot | None) -> Snapshot:
+        """The snapshot that an epoch is made from: the newest before it, of the same program. Raises Damaged."""
+        start = given or next(each for each in reversed(self.manifest.snapshots) if each.epoch <= epoch)
+        turns = [each for each in self.turns if start.epoch < each <= epoch]
+        if not turns:
+            return start
+        found = next((each for each in self.manifest.snapshots if each.epoch == turns[-1]), None)
+        if found is None:
+            raise Damaged(self._snapshots, f"there is no snapshot of epoch {turns[-1]}, in which the program changed")
+        return found
+
+    def _undelivered_turns(self) -> Iterator[tuple[int, Changes]]:
+        """Of epochs in which the program became another one: whoever applied an epoch after it has delivered it before."""
+        segments = self.segments
+        applied = max(self.manifest.delivered, segments[-1].last if segments else 0)
+        for turn in self.turns:
+            if turn > applied:
+                yield turn, self._in_form(turn, self._turn(turn))
+
+    def _turn(self, epoch: int) -> Changes:
+        """What became of the output relations in an epoch in which the program became another one.
+
+        Those with other columns are new, and those that are gone are not spoken of.
+        """
+        then, now = self.program_at(epoch - 1), self.program_at(epoch)
+        inserted, deleted = {}, {}
+        for name in output_names(now):
+            before = self.view_at(name, epoch - 1) if is_same_view(name, then, now) else set()
+            after = self.view_at(name, epoch)
+            inserted[name], deleted[name] = list(after - before), list(before - after)
+        return Changes(
+            {name: rows for name, rows in inserted.items() if rows},
+            {name: rows for name, rows in deleted.items() if rows},
+        )
+
+    def _outputs_at(self, epoch: int) -> tuple[str, ...]:
+        return output_names(self.program_at(epoch))
+
+    def _in_form(self, epoch: int, changes: Changes) -> Changes:
+        """The changes of relations that are outputs still, with the columns that they had then."""
+        then, now = self.program_at(epoch).relations, self.program.relations
+        kept = {name for name in self.outputs if name in then and then[name].fields == now[name].fields}
+        inserted = {name: rows for name, rows in changes.inserted.items() if name in kept}
+        deleted = {name: rows for name, rows in changes.deleted.items() if name in kept}
+        return Changes(inserted, deleted, changes.ignored)
+
     def _refuse_unknown(self, epoch: int) -> None:
         if not self.oldest_epoch <= epoch <= self.last_epoch:
             problem = f"{self.folder} holds epochs {self.oldest_epoch} to {self.last_epoch}, not {epoch}"
@@ -212,6 +258,11 @@ class Store(ABC):
     def _publish(self, manifest: Manifest) -> None:
         write_manifest(self.folder, manifest)
         self.manifest = manifest
+
+
+def is_same_view(name: str, then: Program, now: Program) -> bool:
+    """Whether an output of a program is one of an earlier version, with the same columns."""
+    return name in output_names(then) and then.relations[name].fields == now.relations[name].fields
 
 
 def lock_folder(folder: Path, program: Program) -> tuple[Manifest, StateLock]:

@@ -23,13 +23,19 @@ NAME, PREVIOUS = "manifest.json", "manifest.previous.json"
 
 @dataclass(frozen=True)
 class Earlier:
-    """A program that the state was of until the end of epoch `last`; `defaults` is what columns that came after it begin with."""
+    """A program that the state was of until the end of epoch `last`; `defaults` is what columns that came after it begin with.
+
+    `parts`, `columns` and `ships` are those of the state until then.
+    """
 
     name: str
     text: str
     record: tuple[str, ...]
     last: int
     defaults: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    parts: int | None = None
+    columns: Mapping[str, int] = field(default_factory=dict)
+    ships: bool = False
 
     def program(self, functions: Functions | None) -> Program:
         return _loaded(self.name, self.text, self.record, functions)
@@ -67,7 +73,7 @@ class Manifest:
 
     def now_of(self, program: Program, last: int, defaults: Mapping[str, Mapping[str, Any]]) -> Manifest:
         """The same for another program, from the epoch after `last` on."""
-        before = Earlier(self.name, self.text, self.record, last, defaults)
+        before = Earlier(self.name, self.text, self.record, last, defaults, self.parts, dict(self.columns), self.ships)
         made = Manifest.of(program)
         return replace(self, name=made.name, text=made.text, record=made.record, earlier=(*self.earlier, before))
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from whence.io.changes import Changes, Epoch, Position
 from whence.io.json_text import Json
 from whence.lang.load import Functions
-from whence.lang.program import Program, output_names
+from whence.lang.program import Program
 from whence.lang.types import Tuple
 from whence.pipeline import log, snapshots
 from whence.pipeline.base import Base
@@ -181,7 +181,7 @@ class WholeStore(Store):
     def _undelivered(self, last: int) -> Iterator[tuple[int, Changes]]:
         """Sinks have an epoch before the next segment is written: only the last one can be missing.
 
-        If the last epoch is one in which the program became another one, they may lack the segment before it, too.
+        If the last epochs are ones in which the program became another one, they may lack these and the segment before, too.
         """
         delivered = self.manifest.delivered
         if delivered < 0 and (last == 0 or last in self.turns):
@@ -190,35 +190,7 @@ class WholeStore(Store):
             for entry in self._read(segment) if segment.last > max(delivered, self.oldest_epoch) else ():
                 if entry.epoch > max(delivered, self.oldest_epoch):
                     yield entry.epoch, self._in_form(entry.epoch, entry.changes)
-        if last in self.turns and last > delivered:
-            yield last, self._turn(last)
-
-    def _turn(self, epoch: int) -> Changes:
-        """What became of the output relations in an epoch in which the program became another one.
-
-        Those with other columns are new, and those that are gone are not spoken of.
-        """
-        then, now = self.program_at(epoch - 1), self.program_at(epoch)
-        inserted, deleted = {}, {}
-        for name in output_names(now):
-            before = self.view_at(name, epoch - 1) if is_same_view(name, then, now) else set()
-            after = self.view_at(name, epoch)
-            inserted[name], deleted[name] = list(after - before), list(before - after)
-        return Changes(
-            {name: rows for name, rows in inserted.items() if rows},
-            {name: rows for name, rows in deleted.items() if rows},
-        )
-
-    def _outputs_at(self, epoch: int) -> tuple[str, ...]:
-        return output_names(self.program_at(epoch))
-
-    def _in_form(self, epoch: int, changes: Changes) -> Changes:
-        """The changes of relations that are outputs still, with the columns that they had then."""
-        then, now = self.program_at(epoch).relations, self.program.relations
-        kept = {name for name in self.outputs if name in then and then[name].fields == now[name].fields}
-        inserted = {name: rows for name, rows in changes.inserted.items() if name in kept}
-        deleted = {name: rows for name, rows in changes.deleted.items() if name in kept}
-        return Changes(inserted, deleted, changes.ignored)
+        yield from self._undelivered_turns()
 
     def _newest_whole(self) -> tuple[Snapshot, Base]:
         for snapshot in reversed(self.manifest.snapshots):
@@ -274,14 +246,7 @@ class WholeStore(Store):
 
     def _view_at(self, relation: str, epoch: int, given: Snapshot | None) -> set[Tuple]:
         self._refuse_unknown(epoch)
-        start = given or next(each for each in reversed(self.manifest.snapshots) if each.epoch <= epoch)
-        if turns := [each for each in self.turns if start.epoch < each <= epoch]:
-            found = [each for each in self.manifest.snapshots if each.epoch == turns[-1]]
-            if not found:
-                raise Damaged(
-                    self._snapshots, f"there is no snapshot of epoch {turns[-1]}, in which the program changed"
-                )
-            start = found[0]
+        start = self._start_of(epoch, given)
         program = self.program_at(start.epoch)
         rows = snapshots.read_view(self._snapshots, start, program.relations[relation], program.types)
         for part in log.chain(self._log, self.segments, start.epoch, without=self.turns):
@@ -292,11 +257,6 @@ class WholeStore(Store):
                     rows.difference_update(entry.changes.deleted.get(relation, ()))
                     rows.update(entry.changes.inserted.get(relation, ()))
         return rows
-
-
-def is_same_view(name: str, then: Program, now: Program) -> bool:
-    """Whether an output of a program is one of an earlier version, with the same columns."""
-    return name in output_names(then) and then.relations[name].fields == now.relations[name].fields
 
 
 def _in_one_piece(folder: Path, manifest: Manifest) -> Manifest:

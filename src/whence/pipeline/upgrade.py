@@ -18,11 +18,12 @@ from whence.lang.program import Program, output_names
 from whence.limits import Limits
 from whence.pipeline.base import Base
 from whence.pipeline.carry import Defaults, carried
-from whence.pipeline.files import StateError
-from whence.pipeline.folder import look_into
+from whence.pipeline.folder import is_same_view, look_into
 from whence.pipeline.keeper import leave, tables_left
 from whence.pipeline.parts.open import open_state
-from whence.pipeline.store import Recovered, WholeStore, is_same_view
+from whence.pipeline.parts.store import PartedStore
+from whence.pipeline.parts.turn import turned
+from whence.pipeline.store import Recovered, WholeStore
 from whence.plan.record import RecordedProgram
 from whence.prepared import prepare
 from whence.session import Session
@@ -67,9 +68,8 @@ def upgrade(
     before = look_into(folder).program(program.functions)
     store = open_state(folder, before)
     try:
-        if store.parts is not None:
-            hint = "begin a new state with the new version, from the same updates"
-            raise StateError([f"{folder} is in {store.parts} parts, which stay of their program"], hints=[hint])
+        if isinstance(store, PartedStore):
+            return _in_parts(store, program, defaults or {}, limits, dry_run=dry_run)
         whole = store.whole()
         found = whole.recover()
         started = time.perf_counter()
@@ -103,6 +103,24 @@ def upgrade(
         )
     finally:
         store.close()
+
+
+def _in_parts(store: PartedStore, program: Program, defaults: Defaults, limits: Limits, *, dry_run: bool) -> Upgrade:
+    started = time.perf_counter()
+    made = turned(store, program, parts=store.parts, defaults=defaults, limits=limits, dry_run=dry_run)
+    if not dry_run:
+        made.publish()
+    return Upgrade(
+        differences(store.program, program),
+        made.epoch,
+        made.base_tuples,
+        dict(made.sizes),
+        dict(made.gained),
+        dict(made.lost),
+        time.perf_counter() - started,
+        "the state is in parts, whose tables are in the memory of Spark's workers",
+        (),
+    )
 
 
 @dataclass(frozen=True)

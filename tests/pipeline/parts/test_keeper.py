@@ -424,8 +424,7 @@ def test_the_choice_follows_what_is_asked_for_what_is_there_and_size(tmp_path: P
     assert str(chosen(state)) == "state in 8 parts: 12 rows are more than 10"  # node has a window of 6, lonely as many
     parted = state.in_parts(2, lambda *_: None)
     assert str(chosen(parted)) == "state in 2 parts: it is so already"
-    with pytest.raises(StateError, match="is in 2 parts, which stay as they are"):
-        chosen(parted, partitions=3)
+    assert str(chosen(parted, partitions=3)) == "state in 3 parts: as asked for, instead of 2"
 
 
 def test_a_program_that_cannot_be_taken_apart_is_refused(tmp_path: Path) -> None:

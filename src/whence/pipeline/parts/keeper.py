@@ -101,7 +101,7 @@ class PartedKeeper:
             store.refuse_lost_epochs()
             snapshot, last = store.manifest.snapshots[-1], store.last_commit()
             self.epoch, self.source = store.last_epoch, snapshot.source
-            if last is not None:
+            if last is not None and last.epochs[-1].epoch == self.epoch:
                 self.source, self._segments = last.epochs[-1].source, last.segments
         self.sizes = Counter(store.sizes())
         if self._options.sinks:

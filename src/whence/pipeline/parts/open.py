@@ -52,10 +52,9 @@ def choose(
     if partitions is not None and partitions < 1:
         raise ValueError(f"a state is in one part at least, not in {partitions}")
     if state.parts is not None:
-        if partitions not in (None, state.parts):
-            hint = f"go on with {state.parts}; to have another number, begin a new state"
-            raise StateError([f"{state.folder} is in {state.parts} parts, which stay as they are"], hints=[hint])
-        return Division(state.parts, "it is so already")
+        if partitions in (None, state.parts):
+            return Division(state.parts, "it is so already")
+        return Division(partitions, f"as asked for, instead of {state.parts}")
     if partitions is not None:
         if reason := _why_in_one_piece(state, divide):
             hint = "without partitions it is kept in the driver; whence explain-plan tells what can be split"

@@ -16,12 +16,14 @@ from typing import TYPE_CHECKING
 
 from whence.io.changes import Changes, Epoch, Position
 from whence.io.updates import reported_writing
+from whence.lang.program import Program, output_names
 from whence.lang.types import Tuple
 from whence.pipeline import log, snapshots
 from whence.pipeline.base import Base
 from whence.pipeline.files import Damaged, StateError, StateWarning
 from whence.pipeline.folder import Deliver, Piece, Store
 from whence.pipeline.log import Entry, Segment
+from whence.pipeline.manifest import Earlier, Manifest
 from whence.pipeline.parts import commits
 from whence.pipeline.parts.commits import PartsCommit
 from whence.pipeline.snapshots import Rows, Snapshot
@@ -45,16 +47,26 @@ class PartedStore(Store):
     def whole(self) -> WholeStore:
         raise StateError([f"{self.folder} is in {self.parts} parts, which need Spark"], hints=["leave out --no-spark"])
 
-    def in_parts(self, parts: int, deliver: Deliver) -> PartedStore:  # noqa: ARG002 - it is so already
-        return self
+    def in_parts(self, parts: int, deliver: Deliver) -> PartedStore:  # noqa: ARG002 - sinks get what they lack as ever
+        if parts == self.parts:
+            return self
+        from whence.pipeline.parts.turn import turned  # noqa: PLC0415 - it makes the one of the other
+
+        return turned(self, self.program, parts=parts).publish()
 
     def rows(self) -> int:
         return self.manifest.snapshots[-1].tuples + sum(self.sizes().values())
 
     @cached_property
     def partitioning(self) -> Partitioning:
-        kind = Dealing if self.manifest.ships else Partitioning
-        return kind.by(self.program, self.outputs, self.manifest.columns)
+        return _partitioning(self.program, self.manifest)
+
+    def _division_at(self, epoch: int) -> tuple[Partitioning, int]:
+        """How the state was in parts in an epoch, and in how many."""
+        era = next((each for each in self.manifest.earlier if epoch <= each.last), None)
+        if era is None or era.parts is None:
+            return self.partitioning, self.parts
+        return _partitioning(self.program_at(epoch), era), era.parts
 
     @property
     def segments(self) -> list[Segment]:
@@ -63,7 +75,10 @@ class PartedStore(Store):
 
     def commits(self, after: int) -> list[PartsCommit]:
         """Those that hold the epochs after one. Raises Damaged."""
-        return [commits.read_commit(self._log, each) for each in log.chain(self._log, self.segments, after)]
+        return [commits.read_commit(self._log, each) for each in self._chain(after)]
+
+    def _chain(self, after: int) -> list[Segment]:
+        return log.chain(self._log, self.segments, after, without=self.turns)
 
     # -- one part
 
@@ -94,9 +109,13 @@ class PartedStore(Store):
             entry
             for commit in self.commits(after)
             if last is None or commit.epochs[0].epoch <= last
-            for entry in log.read_segment(self._log_of(part), Segment.named(commit.segments[part]), self.program)
+            for entry in self._read(part, commit.segments[part])
         ]
         return [entry for entry in found if entry.epoch > after and (last is None or entry.epoch <= last)]
+
+    def _read(self, part: int, name: str) -> list[Entry]:
+        segment = Segment.named(name)
+        return log.read_segment(self._log_of(part), segment, self.program_at(segment.first))
 
     def base_of(self, part: int) -> Base:
         """The base tuples of a part after the last epoch. A damaged snapshot is passed over, with a warning. Raises Damaged."""
@@ -106,9 +125,9 @@ class PartedStore(Store):
         return base
 
     def view_of(self, part: int, relation: str, epoch: int, start: Snapshot | None = None) -> set[Tuple]:
-        start = start or next(each for each in reversed(self.manifest.snapshots) if each.epoch <= epoch)
-        declared = self.program.relations[relation]
-        rows = snapshots.read_view(self._snapshots, start, declared, self.program.types, _folder(part))
+        start = self._start_of(epoch, start)
+        program = self.program_at(epoch)
+        rows = snapshots.read_view(self._snapshots, start, program.relations[relation], program.types, _folder(part))
         for entry in self.entries(part, start.epoch, epoch):
             rows.difference_update(entry.changes.deleted.get(relation, ()))
             rows.update(entry.changes.inserted.get(relation, ()))
@@ -119,11 +138,12 @@ class PartedStore(Store):
         return range(self.parts if relation in how.columns else 1)
 
     def _newest_base(self, part: int) -> tuple[Snapshot, Base]:
+        first = self._oldest_of_program()
         for snapshot in reversed(self.manifest.snapshots):
             try:
                 return snapshot, snapshots.read_base(self._snapshots, snapshot, self.program, _folder(part))
             except Damaged as error:
-                if snapshot is self.manifest.snapshots[0]:
+                if snapshot is first:
                     raise
                 warnings.warn(f"{error.problems[0]}; using the snapshot before it", StateWarning, stacklevel=2)
         raise AssertionError("a manifest names a snapshot")
@@ -144,13 +164,23 @@ class PartedStore(Store):
 
         `merged` replaces the commits since the snapshot before.
         """
-        files = {path: expected for each in written for path, expected in each.files.items()}
-        tuples = sum(each.tuples for each in written)
-        made = replace(written[0], source=source, files=files, tuples=tuples)
+        made = _together(written, source)
         self._publish(self.manifest.with_snapshots(self._retained(made, retain), delivered))
         if merged is not None:
             self.commit(merged)
         self.remove_leftovers()
+
+    def begin_era(self, written: Sequence[Snapshot]) -> None:
+        """An epoch in which the program, or the parts, became those of this store. It has happened once the manifest says so."""
+        made = _together(written, written[0].source)
+        self._publish(replace(self.manifest, snapshots=(*self.manifest.snapshots, made)))
+
+    @property
+    def last_source(self) -> Position:
+        """Where the last epoch ended."""
+        last = self.last_commit()
+        is_last = last is not None and last.epochs[-1].epoch == self.last_epoch
+        return last.epochs[-1].source if last is not None and is_last else self.manifest.snapshots[-1].source
 
     def last_commit(self) -> PartsCommit | None:
         segments = self.segments
@@ -158,7 +188,7 @@ class PartedStore(Store):
 
     def sizes(self) -> Mapping[str, int]:
         last = self.last_commit()
-        if last is not None:
+        if last is not None and last.epochs[-1].epoch >= self.last_epoch:
             return last.tuples
         count = partial(snapshots.count_view, self._snapshots, self.manifest.snapshots[-1])
         how = self.partitioning
@@ -166,16 +196,20 @@ class PartedStore(Store):
 
     def undelivered(self) -> Iterator[tuple[int, Changes]]:
         """What sinks may not have received: of the last commit at most, since they have it before the next is written."""
-        if self.last_epoch == 0 > self.manifest.delivered:
-            yield 0, Changes({name: list(self.view_at(name, 0)) for name in self.outputs})
+        delivered, epoch = self.manifest.delivered, self.last_epoch
+        if delivered < 0 and (epoch == 0 or epoch in self.turns):
+            yield 0, self._in_form(0, Changes({name: list(self.view_at(name, 0)) for name in self._outputs_at(0)}))
         last = self.last_commit()
         if last is not None:
-            first = max(last.epochs[0].epoch, self.manifest.delivered + 1)
-            yield from self.changes(first - 1)
+            first = max(last.epochs[0].epoch, delivered + 1)
+            for each, changes in self.changes(first - 1):
+                yield each, self._in_form(each, changes)
+        yield from self._undelivered_turns()
 
     def changes(self, after: int) -> Iterator[tuple[int, Changes]]:
-        """Those of all parts, epoch by epoch."""
-        of_parts = [self.entries(part, after) for part in range(self.parts)]
+        """Those of all parts, epoch by epoch, as far as the state is in the same parts."""
+        parts = self._division_at(after + 1)[1]
+        of_parts = [self.entries(part, after) for part in range(parts)]
         for together in zip(*of_parts, strict=True):
             inserted = _joined(each.changes.inserted for each in together)
             deleted = _joined(each.changes.deleted for each in together)
@@ -217,9 +251,10 @@ class PartedStore(Store):
         used = [each for each in self.segments if self.is_new or each.last > self.oldest_epoch]
         log.remove_leftovers(self._log, map(commits.file_name, used))
         listed = [commits.read_commit(self._log, each) for each in used]
-        for part in range(self.parts):
+        for part in range(max([self.parts, *(len(each.segments) for each in listed)])):
             if self._log_of(part).exists():
-                log.remove_leftovers(self._log_of(part), (each.segments[part] for each in listed))
+                used_names = [each.segments[part] for each in listed if part < len(each.segments)]
+                log.remove_leftovers(self._log_of(part), used_names)
 
     def damages(self) -> Iterator[str]:
         for snapshot in self.manifest.snapshots:
@@ -235,29 +270,37 @@ class PartedStore(Store):
                 continue
             for part, name in enumerate(listed):
                 try:
-                    log.read_segment(self._log_of(part), Segment.named(name), self.program)
+                    self._read(part, name)
                 except Damaged as error:
                     yield error.problems[0]
         try:
-            log.chain(self._log, self.segments, self.oldest_epoch, self.known_epoch)
+            log.chain(self._log, self.segments, self.oldest_epoch, self.known_epoch, without=self.turns)
         except Damaged as error:
             yield error.problems[0]
 
     def _view_at(self, relation: str, epoch: int, given: Snapshot | None) -> set[Tuple]:
         self._refuse_unknown(epoch)
-        parts = self.holders(relation, self.partitioning)
-        return {row for part in parts for row in self.view_of(part, relation, epoch, given)}
+        how, parts = self._division_at(epoch)
+        holders = range(parts if relation in how.columns else 1)
+        return {row for part in holders for row in self.view_of(part, relation, epoch, given)}
 
     def oldest_base(self) -> tuple[int, Base]:
         start = self._oldest_of_program()
+        read = partial(snapshots.read_base, self._snapshots, start, self.program)
+        return start.epoch, self._together(read(_folder(part)) for part in range(self.parts))
+
+    def base(self) -> Base:
+        """The base tuples of all parts after the last epoch, which may not fit. Raises Damaged."""
+        return self._together(map(self.base_of, range(self.parts)))
+
+    def _together(self, of_parts: Iterable[Base]) -> Base:
         base = Base(self.program)
-        base.windows.advance(start.clock)
-        for part in range(self.parts):
-            own = snapshots.read_base(self._snapshots, start, self.program, _folder(part))
+        for own in of_parts:
+            base.windows.advance(own.windows.clock)
             for name, rows in own.rows.items():
                 times = own.windows.times(name) if name in own.windows.kept else dict.fromkeys(rows, 0.0)
                 base.restore(name, times.items())
-        return start.epoch, base
+        return base
 
     def since(self, after: int) -> list[Epoch]:
         """What all parts are given is given once."""
@@ -289,6 +332,17 @@ class PartedStore(Store):
         if self.manifest.ships:
             together = {name: set[Tuple]().union(*(each[name] for each in bases)) for name in bases[0]}
             yield Piece(self.program, together, {name: partial(self.view_at, name, epoch) for name in self.outputs})
+
+
+def _partitioning(program: Program, kept: Manifest | Earlier) -> Partitioning:
+    kind = Dealing if kept.ships else Partitioning
+    return kind.by(program, output_names(program), kept.columns)
+
+
+def _together(written: Sequence[Snapshot], source: Position) -> Snapshot:
+    """The snapshots of all parts as one."""
+    files = {path: expected for each in written for path, expected in each.files.items()}
+    return replace(written[0], source=source, files=files, tuples=sum(each.tuples for each in written))
 
 
 def _folder(part: int) -> str:

@@ -33,16 +33,17 @@ def take_apart(state: WholeStore, parts: int, deliver: Deliver) -> PartedStore:
             if part in parted.holders(name, how)
         }
         written.append(
-            parted.write_snapshot(part, found.epoch, _share(found.base, state.program, how, part, parts), own, how)
+            parted.write_snapshot(part, found.epoch, share(found.base, state.program, how, part, parts), own, how)
         )
     parted.publish_snapshots(written, found.source, None, delivered=found.epoch, retain=0)
     return parted
 
 
-def _share(base: Base, program: Program, how: Partitioning, part: int, parts: int) -> Base:
-    share = Base(program)
-    share.windows.advance(base.windows.clock)
+def share(base: Base, program: Program, how: Partitioning, part: int, parts: int) -> Base:
+    """The base tuples that a part needs."""
+    own = Base(program)
+    own.windows.advance(base.windows.clock)
     for name, rows in base.rows.items():
         timed = base.windows.times(name) if base.windows.forgets(name) else dict.fromkeys(rows, 0.0)
-        share.restore(name, ((row, time) for row, time in timed.items() if how.part(name, row, parts) in (None, part)))
-    return share
+        own.restore(name, ((row, time) for row, time in timed.items() if how.part(name, row, parts) in (None, part)))
+    return own
