@@ -12,7 +12,21 @@ from whence.backends.local.words import Words
 from whence.html import SHOWN_ROWS, shown_block, shown_note, shown_table, shown_title
 from whence.io.order import sort_rows
 from whence.lang.program import Relation
-from whence.lang.types import FLOAT, LEAST, NUMBER, UNSIGNED, Kind, Nullable, Tuple, Types, Value, base
+from whence.lang.types import (
+    BOOL,
+    DATE,
+    FLOAT,
+    LEAST,
+    NUMBER,
+    UNSIGNED,
+    Kind,
+    Nullable,
+    Tuple,
+    Types,
+    Value,
+    base,
+    is_whole,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -75,7 +89,7 @@ class View:
         return bool(self._backend.table(self.name).find(np.array([words], dtype=np.int64))[0] >= 0)
 
     def arrow(self) -> pa.Table:
-        """The columns as declared: `int64`, `uint64`, `double`, `string`, structs, lists."""
+        """The columns as declared: `int64`, `uint64`, `double`, `string`, `bool`, dates and times, structs, lists."""
         # Slow to import, and most sessions do without.
         import pyarrow as pa  # noqa: PLC0415
 
@@ -104,6 +118,8 @@ class View:
         if base(kind) in _BITS:
             absent = words == LEAST if isinstance(kind, Nullable) else None
             return pa.array(words.view(_BITS[base(kind)]), mask=absent)
+        if is_whole(base(kind)):
+            return self._whole(words, kind)
         # Each value that occurs is made once, then repeated where its word stands.
         dictionary = self._backend.dictionary
         occurs = np.zeros(dictionary.bound(kind), dtype=np.bool_)
@@ -112,3 +128,12 @@ class View:
         place = np.zeros(len(occurs), dtype=np.int64)
         place[distinct] = np.arange(len(distinct))
         return encode(dictionary.decode_column(distinct, kind), kind).take(pa.array(place[words]))
+
+    def _whole(self, words: Words, kind: Kind) -> pa.Array:
+        """Dates and the like: as NumPy has them, where it takes nil for no date."""
+        import pyarrow as pa  # noqa: PLC0415
+
+        absent = words == LEAST if isinstance(kind, Nullable) else None
+        if base(kind) == BOOL:
+            return pa.array(words == 1, mask=absent)
+        return pa.array(words.astype("datetime64[D]" if base(kind) == DATE else "datetime64[us]"), mask=absent)

@@ -43,7 +43,14 @@ def tuples(items: st.SearchStrategy[T], least: int = 0, most: int = 3) -> st.Sea
 
 @cache
 def terms(depth: int = DEPTH) -> st.SearchStrategy[tree.Term]:
-    flat = st.one_of(variables, st.builds(tree.Wildcard), numbers, st.builds(tree.String, texts), st.builds(tree.Nil))
+    flat = st.one_of(
+        variables,
+        st.builds(tree.Wildcard),
+        numbers,
+        st.builds(tree.String, texts),
+        st.builds(tree.Nil),
+        st.builds(tree.Bool, st.booleans()),
+    )
     if depth == 0:
         return flat
     inner = terms(depth - 1)

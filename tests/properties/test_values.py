@@ -5,12 +5,15 @@ bits, floats whose sums cancel or grow large, texts that are empty, not Latin or
 Epochs delete what is not there, insert what is, and change their mind.
 """
 
+# ruff: noqa: DTZ001, DTZ901 - timestamps have no zone
+
 from __future__ import annotations
 
 import os
 import re
 import warnings
 from dataclasses import dataclass
+from datetime import date, datetime
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -25,6 +28,7 @@ from whence.reference import evaluate
 EXAMPLES = max(15, int(os.environ.get("WHENCE_EXAMPLES", "0")) // 10)
 SETTINGS = settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
 LEAST, MOST = -(2**63), 2**63 - 1
+DAYS = 'date_trunc("month", date_add(x, 31))'
 
 
 @dataclass(frozen=True)
@@ -35,6 +39,7 @@ class Column:
     few: tuple[Value, ...]
     computed: str = "x"
     is_numeric: bool = False
+    is_ordered: bool = False
     more: st.SearchStrategy[Value] | None = None
 
 
@@ -78,6 +83,19 @@ COLUMNS = {
     "unsigned or nil": Column("unsigned?", (None, 0, 1, 2**63 - 1, 2**63 + 1, 2**64 - 1), "x + 1u", True),
     "float or nil": Column("float?", (None, 0.0, -0.5, 1e308, float("inf")), "x / 2.0", True),
     "symbol or nil": Column("symbol?", (None, "", "nil", "a", "日本"), 'cat(x, "!")'),
+    "bool": Column("bool", (False, True), "lnot x", is_ordered=True),
+    "date": Column(
+        "date", (date.min, date(1969, 12, 31), date(1970, 1, 1), date(2024, 2, 29), date.max), DAYS, is_ordered=True
+    ),
+    "timestamp": Column(
+        "timestamp",
+        (datetime.min, datetime(1969, 12, 31, 23, 59, 59, 999999), datetime(2024, 2, 29, 12), datetime.max),
+        'date_add(x, 90, "minute")',
+        is_ordered=True,
+    ),
+    "bool or nil": Column("bool?", (None, False, True), "lnot x", is_ordered=True),
+    "date or nil": Column("date?", (None, date.min, date(1970, 1, 1), date.max), DAYS, is_ordered=True),
+    "timestamp or nil": Column("timestamp?", (None, datetime(1970, 1, 1), datetime.max), DAYS, is_ordered=True),
     "record": Column("Pair", (None, (0, ""), (0, "é"), (-1, ""), (MOST, "a"))),
     "branch": Column(
         "Shape",
@@ -107,9 +125,11 @@ many(x, n) :- a(x, _), n = count : { a(x, _) }.
 """
 NUMERIC = """
 total(x, t) :- a(x, _), t = sum v : { a(x, v) }.
+all(t) :- t = sum v : { a(_, v) }.
+"""
+ORDERED = """
 least(x, t) :- a(x, _), t = min v : { a(x, v) }.
 most(x, t) :- a(x, _), t = max v : { a(x, v) }.
-all(t) :- t = sum v : { a(_, v) }.
 less(x, y) :- a(x, v), a(y, w), v < w.
 """
 
@@ -120,7 +140,8 @@ def program_of(key: Column, value: Column) -> str:
         f".decl a(x:{key.name}, v:{value.name})\n.decl b(x:{key.name})\n.decl l(x:{key.name}, y:{key.name})\n"
         f".decl made(x:{key.name})\n.type Packed = [x:{key.name}, v:{value.name}]\n.decl packed(p:Packed)\n"
     )
-    return TYPES + declared + ".input a\n.input b\n.input l\n" + rules + (NUMERIC if value.is_numeric else "")
+    rules += NUMERIC * value.is_numeric + ORDERED * (value.is_numeric or value.is_ordered)
+    return TYPES + declared + ".input a\n.input b\n.input l\n" + rules
 
 
 def values(column: Column) -> st.SearchStrategy[Value]:

@@ -11,9 +11,12 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Collection, Iterable
+from datetime import date
+from decimal import Decimal
 from hashlib import blake2b, sha1
 from typing import Protocol
 
+from whence.lang.scalars import text_of
 from whence.lang.types import Value, Variant
 from whence.provenance.graph import Fact
 
@@ -81,6 +84,8 @@ def encode(value: Value | bytes) -> bytes:
             return b"t" + _length(value) + b"".join(map(encode, value))
         case Variant(branch=branch, args=args):
             return b"v" + encode(branch) + encode(args)
+        case date() | Decimal():
+            return b"x" + encode(text_of(value))
 
 
 def _length(data: Collection[object]) -> bytes:

@@ -14,9 +14,12 @@ import pyarrow as pa
 
 from whence.io.values import format_value
 from whence.lang.types import (
+    BOOL,
+    DATE,
     FLOAT,
     NUMBER,
     SYMBOL,
+    TIMESTAMP,
     UNSIGNED,
     AdtKind,
     Field,
@@ -35,6 +38,9 @@ _PRIMITIVES: Mapping[Kind, pa.DataType] = {
     UNSIGNED: pa.uint64(),
     FLOAT: pa.float64(),
     SYMBOL: pa.string(),
+    BOOL: pa.bool_(),
+    DATE: pa.date32(),
+    TIMESTAMP: pa.timestamp("us"),
 }
 
 

@@ -9,7 +9,13 @@ from whence.io.split_fields import Fields
 from whence.io.values import HIGHEST, LOWEST, described, parse_value, quoted
 from whence.lang.program import Relation
 from whence.lang.transfers import Options
-from whence.lang.types import FLOAT, AdtKind, Field, Kind, ListKind, RecordKind, Types, base
+from whence.lang.types import BOOL, DATE, FLOAT, TIMESTAMP, AdtKind, Field, Kind, ListKind, RecordKind, Types, base
+
+_WRITTEN: dict[Kind, str] = {
+    BOOL: "true or false",
+    DATE: "2024-02-29",
+    TIMESTAMP: "2024-02-29 12:30:00 or 2024-02-29T12:30:00.5, without a zone",
+}
 
 
 def explain_rows(fields: Fields, options: Options, relation: Relation, types: Types, name: str) -> FactError:
@@ -83,6 +89,8 @@ def _how_to_write(kind: Kind, types: Types) -> str:
             return f"{described(kind)} is written [] or [{element}, {element}, …]"
         case _ if kind == FLOAT:
             return "a float is written 4, 0.5 or 1e-3"
+        case _ if kind in _WRITTEN:
+            return f"a {kind} is written {_WRITTEN[kind]}"
         case _:
             return f"columns of type {kind} hold whole numbers from {LOWEST[kind]} to {HIGHEST[kind]}"
 

@@ -1,7 +1,7 @@
 """Tables that people have: Parquet, Arrow and JSON-lines files; DataFrames of pandas, polars and Spark, relations of DuckDB.
 
 All of them speak Arrow. Columns are found by name, whatever their case, or by position if no name fits; they may be in another
-type that holds the same values, dates and times become text. A null is nil, and an error with its row where that may not be.
+type that holds the same values, dates and times may become text. A null is nil, and an error with its row where that may not be.
 """
 
 from __future__ import annotations
@@ -12,7 +12,21 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
 from whence.io.errors import FactError
 from whence.lang.program import Relation
-from whence.lang.types import FLOAT, NUMBER, RESERVED, SYMBOL, UNSIGNED, Field, Kind, Nullable, Tuple, base
+from whence.lang.types import (
+    BOOL,
+    DATE,
+    FLOAT,
+    NUMBER,
+    RESERVED,
+    SYMBOL,
+    TIMESTAMP,
+    UNSIGNED,
+    Field,
+    Kind,
+    Nullable,
+    Tuple,
+    base,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -67,7 +81,8 @@ def _values(column: pa.ChunkedArray, field: Field, where: str) -> list[Any]:
             hints=[f"declare it as {field.kind}? if it may be nil, or leave the row out"],
         )
     kinds: Mapping[Kind, pa.DataType] = {
-        NUMBER: pa.int64(), UNSIGNED: pa.uint64(), FLOAT: pa.float64(), SYMBOL: pa.string()
+        NUMBER: pa.int64(), UNSIGNED: pa.uint64(), FLOAT: pa.float64(), SYMBOL: pa.string(),
+        BOOL: pa.bool_(), DATE: pa.date32(), TIMESTAMP: pa.timestamp("us"),
     }  # fmt: skip
     wanted = kinds.get(base(field.kind))
     if wanted is None:
@@ -76,7 +91,7 @@ def _values(column: pa.ChunkedArray, field: Field, where: str) -> list[Any]:
         _refuse_other(column.type, field, where)
     try:
         values: list[Any] = column.cast(wanted).to_pylist()
-    except pa.ArrowInvalid as error:
+    except (pa.ArrowInvalid, OverflowError, ValueError) as error:  # years that Python has not, among others
         raise FactError([f"{where}: {_BOUND.format(name=field.name, kind=field.kind)}: {error}"]) from None
     if isinstance(field.kind, Nullable) and field.kind.of in RESERVED and RESERVED[field.kind.of] in values:
         problem = f"{RESERVED[field.kind.of]} is the one {field.kind.of} that a {field.kind} cannot be"
@@ -97,6 +112,9 @@ def _refuse_other(found: pa.DataType, field: Field, where: str) -> None:
         UNSIGNED: is_number or pa.types.is_boolean(value),
         FLOAT: is_number,
         SYMBOL: is_text or is_time,
+        BOOL: pa.types.is_boolean(value),
+        DATE: pa.types.is_date(value),
+        TIMESTAMP: pa.types.is_timestamp(value) or pa.types.is_date(value),
     }
     if not fits[base(field.kind)]:
         raise FactError([f"{where}: column {field.name} holds {found}, not {field.kind}"])

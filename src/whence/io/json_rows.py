@@ -14,12 +14,14 @@ from math import isfinite, isnan
 
 from whence.io.errors import FactError
 from whence.io.json_text import Json, read_json, show_json, write_json
-from whence.io.values import described, format_float, format_value, parse_value, quoted
+from whence.io.values import HIGHEST, described, format_float, format_value, parse_value, quoted
 from whence.lang.deep import Steps, compound, without_recursion
 from whence.lang.program import Relation
 from whence.lang.transfers import Options
 from whence.lang.types import (
+    BOOL,
     FLOAT,
+    NUMBER,
     RESERVED,
     SYMBOL,
     AdtKind,
@@ -31,6 +33,7 @@ from whence.lang.types import (
     Tuple,
     Types,
     Value,
+    is_whole,
 )
 
 # Whole floats up to here are written without a fraction, as in fact files.
@@ -151,8 +154,10 @@ def _leaf_from_json(value: Json, attribute: str, kind: Kind, types: Types) -> Va
         case str(), _ if kind == SYMBOL:
             return value
         # The infinities, which JSON cannot write as numbers.
-        case str(), _ if kind == FLOAT or isinstance(kind, AdtKind):
+        case str(), _ if kind == FLOAT or isinstance(kind, AdtKind) or (is_whole(kind) and kind not in (NUMBER, BOOL)):
             return _parse(value, attribute, kind, types)
+        case bool(), _ if kind == BOOL:
+            return value
         case int() | float(), _ if kind == FLOAT and not isinstance(value, bool):
             try:
                 real = float(value) + 0.0  # -0.0 is 0.0
@@ -161,7 +166,7 @@ def _leaf_from_json(value: Json, attribute: str, kind: Kind, types: Types) -> Va
             if isnan(real):
                 raise ValueError(f"{attribute}: nan is not a value")
             return real
-        case int(), _ if not isinstance(value, bool) and kind not in (SYMBOL, FLOAT):
+        case int(), _ if not isinstance(value, bool) and kind in HIGHEST:
             return _parse(str(value), attribute, kind, types)
         case _:
             raise ValueError(f"{attribute}: {shown(value)} is not {described(kind)}")

@@ -15,7 +15,7 @@ from whence.io.split_fields import EMPTY, Fields, split_around_values, split_lin
 from whence.io.values import HIGHEST, LOWEST, parse_value, quoted
 from whence.lang.program import Relation
 from whence.lang.transfers import Options
-from whence.lang.types import FLOAT, RESERVED, SYMBOL, Kind, Nullable, Primitive, Tuple, Types, Value, is_plain
+from whence.lang.types import FLOAT, RESERVED, SYMBOL, Kind, Nullable, Tuple, Types, Value, is_plain
 
 
 def parse_rows(text: str, options: Options, relation: Relation, types: Types, name: str) -> set[Tuple]:
@@ -88,7 +88,7 @@ def _with_nils(cells: Sequence[str], kind: Kind, types: Types) -> Sequence[Value
 def _convert(cells: Sequence[str], kind: Kind, types: Types) -> Sequence[Value]:
     if kind == SYMBOL:
         return cells
-    if isinstance(kind, Primitive):
+    if kind == FLOAT or kind in HIGHEST:
         together = "".join(cells)
         # Python takes other digits than ASCII's, and underscores between them; fact files do not.
         if together.isascii() and "_" not in together:

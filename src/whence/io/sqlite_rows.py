@@ -17,10 +17,10 @@ from whence.io.errors import FactError
 from whence.io.values import HIGHEST, LOWEST, format_value, parse_value, quoted
 from whence.lang.program import Relation
 from whence.lang.transfers import Options
-from whence.lang.types import FLOAT, NUMBER, SYMBOL, UNSIGNED, Field, Kind, Nullable, Tuple, Types, Value, base
+from whence.lang.types import BOOL, FLOAT, NUMBER, SYMBOL, UNSIGNED, Field, Kind, Nullable, Tuple, Types, Value, base
 
 # A column of unsigned numbers has no type: SQLite would make floats of those that its integers cannot hold.
-_COLUMN_TYPES: dict[Kind, str] = {NUMBER: " INTEGER", UNSIGNED: "", FLOAT: " REAL"}
+_COLUMN_TYPES: dict[Kind, str] = {NUMBER: " INTEGER", UNSIGNED: "", FLOAT: " REAL", BOOL: " INTEGER"}
 
 
 def read_sqlite(path: Path, options: Options, relation: Relation, types: Types, *, hint: str) -> set[Tuple]:
@@ -74,6 +74,8 @@ def _value(cell: object, field: Field, types: Types) -> Value:
         return cell
     if cell is None and isinstance(kind, Nullable):
         return None
+    if isinstance(cell, int) and base(kind) == BOOL and cell in (0, 1):
+        return bool(cell)
     if isinstance(cell, str) and isinstance(kind, Nullable) and kind.of == SYMBOL:
         return cell
     if isinstance(cell, int | float | str):
@@ -129,7 +131,7 @@ def _cells(rows: Sequence[Tuple], fields: Sequence[Field], types: Types) -> Iter
 def _cell(value: Value, kind: Kind, types: Types) -> Value:
     if isinstance(kind, Nullable):
         return None if value is None else _cell(value, kind.of, types)
-    if kind in (NUMBER, FLOAT, SYMBOL):
+    if kind in (NUMBER, FLOAT, SYMBOL, BOOL):
         return value
     if kind == UNSIGNED:
         return value if value <= HIGHEST[NUMBER] else str(value)  # type: ignore[operator]

@@ -12,6 +12,7 @@ from itertools import repeat
 from typing import NoReturn
 
 from whence.lang.deep import Steps, compound, without_recursion
+from whence.lang.scalars import read_text, text_of
 from whence.lang.types import (
     FLOAT,
     NUMBER,
@@ -23,11 +24,13 @@ from whence.lang.types import (
     Kind,
     ListKind,
     Nullable,
+    Primitive,
     RecordKind,
     Types,
     Value,
     Variant,
     base,
+    is_whole,
 )
 
 LOWEST: dict[Kind, int] = {NUMBER: -(2**63), UNSIGNED: 0}
@@ -72,9 +75,9 @@ def format_value(value: Value, kind: Kind, types: Types) -> str:
         # A symbol that reads as nil, or as one in quotes, is quoted.
         return _quote(text) if kind.of == SYMBOL and _LIKE_NIL.match(text) else text
     if isinstance(value, float | int):
-        return format_float(value) if kind == FLOAT else str(value)
-    if kind == SYMBOL:
-        return str(value)
+        return format_float(value) if kind == FLOAT else text_of(value)
+    if isinstance(kind, Primitive):
+        return text_of(value)
     parts: list[str] = []
     pending: list[_Piece] = [(value, kind, _IN_RECORD)]  # last first
     while pending:
@@ -153,6 +156,8 @@ def parse_value(text: str, kind: Kind, types: Types) -> Value:
         return _parse_float(text)
     if kind in HIGHEST:
         return _parse_int(text, kind)
+    if isinstance(kind, Primitive):
+        return _parse_scalar(text, kind)
     value, end = parse_prefix(text, 0, kind, types)
     rest = text[end:].strip()
     if rest:
@@ -211,6 +216,13 @@ def _parse_int(text: str, kind: Kind) -> int:
             f"{quoted(text)} is out of range: {described(kind)} lies between {LOWEST[kind]} and {HIGHEST[kind]}"
         )
     return number
+
+
+def _parse_scalar(text: str, kind: Kind) -> Value:
+    try:
+        return read_text(text.strip(), kind)
+    except ValueError:
+        raise ValueError(f"{quoted(text)} is not {described(kind)}") from None
 
 
 def _parse_float(text: str) -> float:
@@ -307,7 +319,8 @@ class _Reader:
         return _unquoted(match)
 
     def _number(self, kind: Kind, closer: str) -> Value:
-        return parse_value(self._bare(closer), kind, self.types)
+        is_quoted = is_whole(base(kind)) and self.text.startswith('"', self.at)
+        return parse_value(self._symbol(closer) if is_quoted else self._bare(closer), kind, self.types)
 
     def _bare(self, closer: str) -> str:
         ends = [end for stop in (",", closer) if (end := self.text.find(stop, self.at)) >= 0]

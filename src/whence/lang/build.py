@@ -184,10 +184,7 @@ class TreeBuilder(Transformer[Token, tree.Module]):
             self.found.append(MisplacedLocation(item.span, problem="a functor has no location"))
             return item.term
         if isinstance(item, tree.Truth):
-            literal = self._quoted(item.span)
-            advice = "compare numbers or symbols instead"
-            self.found.append(BadLiteral(item.span, literal=literal, problem="is not a value", advice=advice))
-            return tree.Number(int(item.value), "", item.span)
+            return tree.Bool(item.value, item.span)
         return item  # type: ignore[no-any-return]
 
     def _quoted(self, span: Span) -> str:

@@ -6,6 +6,8 @@ name and then by their arguments.
 
 from __future__ import annotations
 
+from datetime import date
+from decimal import Decimal
 from math import isnan
 
 from whence.lang.types import Tuple, Value, Variant
@@ -32,12 +34,13 @@ class _Nothing:
 _NIL = _Nothing()
 
 # Two keys agree in length and in the type at each position up to where they first differ, but for nil.
-Key = tuple[int | float | str | _Nothing, ...]
+_Part = int | float | str | date | Decimal | _Nothing
+Key = tuple[_Part, ...]
 
 
 def order_key(row: Tuple) -> Key:
     """The row flattened, so that comparing two keys nests no deeper than comparing two lists of numbers."""
-    key: list[int | float | str | _Nothing] = []
+    key: list[_Part] = []
     pending: list[Value] = list(reversed(row))
     while pending:
         match pending.pop():

@@ -28,10 +28,14 @@ from whence.lang.functors import REPLACEABLE, SIGNATURES
 from whence.lang.program import Relation, Transfer, Window
 from whence.lang.tree import Span
 from whence.lang.types import (
+    BOOL,
+    DATE,
     FLOAT,
     NUMBER,
     PRIMITIVES,
+    RESERVED_NAMES,
     SYMBOL,
+    TIMESTAMP,
     AdtKind,
     Field,
     Kind,
@@ -46,7 +50,14 @@ from whence.lang.types import (
 MAX_SUGGESTIONS = 20
 MAX_CHAIN = 100
 _STEERING = frozenset({"inline", "no_inline", "magic", "no_magic", "brie", "btree", "btree_delete", "overridable"})
-_ANNOTATED: dict[str, Primitive] = {"int": NUMBER, "float": FLOAT, "str": SYMBOL}
+_ANNOTATED: dict[str, Primitive] = {
+    "int": NUMBER,
+    "float": FLOAT,
+    "str": SYMBOL,
+    "bool": BOOL,
+    **dict.fromkeys(("date", "datetime.date"), DATE),
+    **dict.fromkeys(("datetime", "datetime.datetime"), TIMESTAMP),
+}
 _DIRECTIVE_QUALIFIERS = frozenset({"input", "output", "printsize"})
 
 # What other languages call the primitive types.
@@ -55,6 +66,8 @@ _ELSEWHERE = {
     **dict.fromkeys(("uint", "uint32", "uint64", "u32", "u64"), "unsigned"),
     **dict.fromkeys(("double", "real", "decimal", "f32", "f64"), "float"),
     **dict.fromkeys(("string", "str", "text", "varchar", "char"), "symbol"),
+    **dict.fromkeys(("boolean", "bit"), "bool"),
+    **dict.fromkeys(("datetime",), "timestamp"),
 }
 
 
@@ -67,7 +80,7 @@ class Functor:
 
 
 def annotated(function: Callable[..., object]) -> Functor | None:
-    """The kinds of a function annotated with int, float and str, or with `| None` where it takes or gives nil."""
+    """The kinds of a function annotated with int, float, str, bool, date and datetime; `| None` where it takes or gives nil."""
     signature = inspect.signature(function)
     params = [_annotation(each.annotation) for each in signature.parameters.values()]
     result = _annotation(signature.return_annotation)
@@ -78,7 +91,7 @@ def annotated(function: Callable[..., object]) -> Functor | None:
 
 def _annotation(given: object) -> Kind | None:
     text = given if isinstance(given, str) else given.__name__ if type(given) is type else str(given)
-    optional = re.fullmatch(r"(?:typing\.)?Optional\[(\w+)\]|(\w+) \| None|None \| (\w+)", text)
+    optional = re.fullmatch(r"(?:typing\.)?Optional\[([\w.]+)\]|([\w.]+) \| None|None \| ([\w.]+)", text)
     if optional is None:
         return _ANNOTATED.get(text)
     inner = _ANNOTATED.get(next(filter(None, optional.groups())))
@@ -148,7 +161,7 @@ class _Declarer:
     def types(self, module: tree.Module) -> Types:
         for statement in module.statements:
             if isinstance(statement, tree.TypeDecl):
-                if statement.name in PRIMITIVES:
+                if statement.name in RESERVED_NAMES:
                     problem = f"{statement.name} is a built-in type"
                     self.found.append(
                         BadTypeDeclaration(statement.span, problem=problem, advice="give yours another name")
@@ -158,6 +171,7 @@ class _Declarer:
                     self.found.append(Redefined(statement.span, what="type", name=statement.name, related=first))
                 else:
                     self.declared[statement.name] = statement
+                    self.kinds.pop(statement.name, None)  # a built-in type whose name may be another's
         for name, statement in self.declared.items():
             match statement.body:
                 case tree.RecordOf():

@@ -8,13 +8,35 @@ from typing import NamedTuple
 from whence.lang import tree
 from whence.lang.functors import NUMERIC, SIGNATURES, Signature
 from whence.lang.tree import Span
-from whence.lang.types import FLOAT, NUMBER, PRIMITIVES, SYMBOL, UNSIGNED, AdtKind, Kind, Primitive, RecordKind, Types
+from whence.lang.types import (
+    BOOL,
+    DATE,
+    FLOAT,
+    NUMBER,
+    PRIMITIVES,
+    SYMBOL,
+    TIMESTAMP,
+    UNSIGNED,
+    AdtKind,
+    Kind,
+    Primitive,
+    RecordKind,
+    Types,
+)
 from whence.lang.unify import Inferred, ListShape, NilShape, Slot, TermShape, TupleShape
 
 # Where a term stands: in words, or as the position of an argument and its relation.
 Where = str | tuple[int, str]
 
-_CONVERSIONS = {NUMBER: "to_number", UNSIGNED: "to_unsigned", FLOAT: "to_float", SYMBOL: "to_string"}
+_CONVERSIONS: dict[Kind, str] = {
+    NUMBER: "to_number",
+    UNSIGNED: "to_unsigned",
+    FLOAT: "to_float",
+    SYMBOL: "to_string",
+    BOOL: "to_bool",
+    DATE: "to_date",
+    TIMESTAMP: "to_timestamp",
+}
 
 
 def plain(name: str) -> str:
@@ -59,6 +81,8 @@ def describe(term: tree.Term) -> str:
             return f'"{value}"' if len(value) <= 20 else "this string"
         case tree.Number(value=value):
             return str(value)
+        case tree.Bool(value=value):
+            return "true" if value else "false"
         case tree.Call(name=name):
             return f"{name}(…)" if name.isidentifier() else f"the result of {name}"
         case tree.Branch(name=name):
@@ -124,7 +148,9 @@ def accepted(allowed: frozenset[Primitive]) -> list[str]:
 def conversion(what: str, found: Kind | None, wanted: Kind | None, types: Types) -> str:
     """How to make one kind of another, or what the wanted kind looks like."""
     if isinstance(wanted, Primitive):
-        return f"{_CONVERSIONS[wanted]}({what}) converts it" if isinstance(found, Primitive) else ""
+        functor = _CONVERSIONS.get(wanted)
+        takes = SIGNATURES[functor][0].params[0] if functor else None
+        return f"{functor}({what}) converts it" if isinstance(takes, frozenset) and found in takes else ""
     if isinstance(wanted, RecordKind) and wanted.name in types.records:
         fields = ", ".join(f"{each.name}:{each.type}" for each in types.records[wanted.name])
         return f"{wanted} is [{fields}]"

@@ -10,6 +10,7 @@ from typing import Any
 
 from whence.lang.deep import compounded
 from whence.lang.program import Relation
+from whence.lang.scalars import is_scalar
 from whence.lang.types import (
     FLOAT,
     NUMBER,
@@ -75,7 +76,9 @@ def _is_primitive(value: Any, kind: Primitive) -> bool:
         return (
             isinstance(value, Real) and (_is_within(value, _FLOATS) or value in (inf, -inf)) and float(value) == value
         )
-    return isinstance(value, Integral) and _is_within(value, _RANGES[kind])
+    if kind in _RANGES:
+        return isinstance(value, Integral) and _is_within(value, _RANGES[kind])
+    return is_scalar(value, kind)
 
 
 def _is_within(value: Any, bounds: tuple[float, float]) -> bool:

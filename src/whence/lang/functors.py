@@ -13,13 +13,35 @@ import re
 import struct
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache
+from datetime import date, datetime
+from functools import cache, partial
 
 import regex
 
 from whence.lang.deep import compound
+from whence.lang.moments import (
+    NoMoment,
+    date_add,
+    date_part,
+    date_trunc,
+    days_between,
+    make_date,
+    micros_between,
+)
+from whence.lang.scalars import read_text, text_of, to_whole
 from whence.lang.sizes import check_structure, check_text
-from whence.lang.types import FLOAT, NUMBER, SYMBOL, UNSIGNED, Kind, Primitive, Value
+from whence.lang.types import (
+    BOOL,
+    DATE,
+    FLOAT,
+    NUMBER,
+    SYMBOL,
+    TIMESTAMP,
+    UNSIGNED,
+    Kind,
+    Primitive,
+    Value,
+)
 
 WORD = 1 << 64
 
@@ -134,7 +156,35 @@ _MATH: dict[str, Callable[[float], float]] = {
     )
 }
 # A program may bring functions of its own under these names.
-REPLACEABLE = frozenset(_MATH) | {"dist", "coalesce", "nullif"}
+_PARTS_OF_DATES = ("year", "month", "day", "hour", "minute", "second")
+_MOMENTS: dict[str, Callable[..., Value]] = {
+    **{name: partial(date_part, name) for name in _PARTS_OF_DATES},
+    "date_part": date_part,
+    "date_trunc": date_trunc,
+    "date_add": date_add,
+    "make_date": make_date,
+    "days_between": days_between,
+    "micros_between": micros_between,
+}
+REPLACEABLE = (
+    frozenset(_MATH)
+    | frozenset(_MOMENTS)
+    | {
+        *("dist", "coalesce", "nullif", "to_bool", "to_date", "to_timestamp"),
+    }
+)
+
+
+def _moment(name: str) -> Callable[..., Value]:
+    compute = _MOMENTS[name]
+
+    def computed(*args: Value) -> Value:
+        try:
+            return compute(*args)
+        except NoMoment as why:
+            raise Undefined(str(why)) from None
+
+    return computed
 
 
 def _math(name: str) -> Callable[[float], float]:
@@ -191,6 +241,13 @@ def _parse_float(text: str) -> float:
     raise Undefined(f'"{text}" is not a float')
 
 
+def _read(text: str, kind: Kind) -> Value:
+    try:
+        return read_text(text.strip(), kind)
+    except ValueError:
+        raise Undefined(f'"{text}" is not a {kind}') from None
+
+
 def _truncate(value: float) -> int:
     if math.isinf(value):
         raise Undefined("infinity is not an integer")
@@ -207,6 +264,8 @@ def ordinal(value: Value) -> int:
         return to_signed(value)
     if isinstance(value, float):
         return _bits_of(value)
+    if isinstance(value, date):
+        return to_whole(TIMESTAMP if isinstance(value, datetime) else DATE)(value)
     digest = hashlib.blake2b(repr(value).encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "little") >> 1
 
@@ -339,7 +398,10 @@ def _nullif(value: Value, other: Value) -> Value:
 
 NUMERIC = frozenset({NUMBER, UNSIGNED, FLOAT})
 INTEGRAL = frozenset({NUMBER, UNSIGNED})
-ORDERED = NUMERIC | {SYMBOL}
+LOGICAL = INTEGRAL | {BOOL}
+TEMPORAL = frozenset({DATE, TIMESTAMP})
+ORDERED = NUMERIC | TEMPORAL | {SYMBOL, BOOL}
+_WRITABLE = NUMERIC | {SYMBOL}
 
 
 @dataclass(frozen=True, slots=True)
@@ -371,10 +433,11 @@ SIGNATURES: dict[str, tuple[Signature, ...]] = {
     "-": (Signature((NUMERIC, NUMERIC), NUMERIC), Signature((NUMERIC - {UNSIGNED},), NUMERIC - {UNSIGNED})),
     **{op: (Signature((NUMERIC, NUMERIC), NUMERIC),) for op in ("*", "/", "^")},
     **{
-        op: (Signature((INTEGRAL, INTEGRAL), INTEGRAL),)
-        for op in ("%", "band", "bor", "bxor", "bshl", "bshr", "bshru", "land", "lor", "lxor")
+        op: (Signature((INTEGRAL, INTEGRAL), INTEGRAL),) for op in ("%", "band", "bor", "bxor", "bshl", "bshr", "bshru")
     },
-    **{op: (Signature((INTEGRAL,), INTEGRAL),) for op in ("bnot", "lnot")},
+    **{op: (Signature((LOGICAL, LOGICAL), LOGICAL),) for op in ("land", "lor", "lxor")},
+    "bnot": (Signature((INTEGRAL,), INTEGRAL),),
+    "lnot": (Signature((LOGICAL,), LOGICAL),),
     **{op: (Signature((ORDERED, ORDERED), ORDERED, variadic=True),) for op in ("min", "max")},
     **{name: (Signature((FLOAT,), FLOAT),) for name in _MATH},
     "dist": (Signature((NUMERIC,) * 4, FLOAT),),
@@ -382,10 +445,20 @@ SIGNATURES: dict[str, tuple[Signature, ...]] = {
     "strlen": (Signature((SYMBOL,), NUMBER),),
     "substr": (Signature((SYMBOL, NUMBER, NUMBER), SYMBOL),),
     "ord": (Signature(("any",), NUMBER),),
-    "to_number": (Signature((ORDERED,), NUMBER),),
-    "to_unsigned": (Signature((ORDERED,), UNSIGNED),),
-    "to_float": (Signature((ORDERED,), FLOAT),),
+    "to_number": (Signature((_WRITABLE | {BOOL},), NUMBER),),
+    "to_unsigned": (Signature((_WRITABLE,), UNSIGNED),),
+    "to_float": (Signature((_WRITABLE,), FLOAT),),
     "to_string": (Signature((ORDERED,), SYMBOL),),
+    "to_bool": (Signature((LOGICAL | {SYMBOL},), BOOL),),
+    "to_date": (Signature((TEMPORAL | {SYMBOL},), DATE),),
+    "to_timestamp": (Signature((TEMPORAL | {SYMBOL},), TIMESTAMP),),
+    "make_date": (Signature((NUMBER, NUMBER, NUMBER), DATE),),
+    **{name: (Signature((TEMPORAL,), NUMBER),) for name in _PARTS_OF_DATES},
+    "date_part": (Signature((SYMBOL, TEMPORAL), NUMBER),),
+    "date_trunc": (Signature((SYMBOL, TEMPORAL), TEMPORAL),),
+    "date_add": (Signature((TEMPORAL, NUMBER), TEMPORAL), Signature((TEMPORAL, NUMBER, SYMBOL), TEMPORAL)),
+    "days_between": (Signature((TEMPORAL, TEMPORAL), NUMBER),),
+    "micros_between": (Signature((TIMESTAMP, TIMESTAMP), NUMBER),),
     "to_text": (Signature((FLOAT,), SYMBOL),),
     "itof": (Signature((NUMBER,), FLOAT),),
     "ftoi": (Signature((FLOAT,), NUMBER),),
@@ -413,6 +486,9 @@ def implementation(functor: str, argument: Kind | None, result: Kind) -> Callabl
         if functor == "bshr" and result == UNSIGNED:
             operate = _shift_right_unsigned
         return lambda *args: wrap(operate(*args))
+    if functor in ("land", "lor", "lxor", "lnot") and result == BOOL:
+        decide = _INTEGER[functor]
+        return lambda *args: bool(decide(*args))
     if functor in _REAL and result == FLOAT:
         return _REAL[functor]
     if functor in ("min", "max"):
@@ -424,6 +500,7 @@ def implementation(functor: str, argument: Kind | None, result: Kind) -> Callabl
 
 _NAMED: dict[tuple[str, str], Callable[..., Value]] = {
     **{(name, "any"): _math(name) for name in _MATH},
+    **{(name, "any"): _moment(name) for name in _MOMENTS},
     ("dist", "any"): _dist,
     ("+", "symbol"): lambda left, right: left + right,
     ("cat", "any"): _joined,
@@ -439,7 +516,15 @@ _NAMED: dict[tuple[str, str], Callable[..., Value]] = {
     ("to_float", "symbol"): _parse_float,
     ("to_float", "any"): float,
     ("to_string", "float"): lambda value: f"{value:f}",
-    ("to_string", "any"): str,
+    ("to_string", "any"): text_of,
+    ("to_bool", "symbol"): lambda text: _read(text, BOOL),
+    ("to_bool", "any"): bool,
+    ("to_date", "symbol"): lambda text: _read(text, DATE),
+    ("to_date", "timestamp"): lambda at: at.date(),
+    ("to_date", "any"): lambda at: at,
+    ("to_timestamp", "symbol"): lambda text: _read(text, TIMESTAMP),
+    ("to_timestamp", "date"): lambda at: datetime(at.year, at.month, at.day),  # noqa: DTZ001 - timestamps have no zone
+    ("to_timestamp", "any"): lambda at: at,
     ("to_text", "any"): repr,
     ("itof", "any"): float,
     ("utof", "any"): float,

@@ -43,6 +43,7 @@ from whence.lang.normalize import FlatAggregate, FlatLiteral, FlatRange, FlatRul
 from whence.lang.program import Relation
 from whence.lang.tree import Span
 from whence.lang.types import (
+    BOOL,
     FLOAT,
     SYMBOL,
     UNSIGNED,
@@ -303,6 +304,8 @@ class RuleInference:
                 return Slot()
             case tree.Nil():
                 return Slot(kind=NilShape())
+            case tree.Bool():
+                return BOOL
             case tree.Bracket(items=items, rest=None):
                 return Slot(kind=TupleShape(tuple(self._visit(item) for item in items)))
             case tree.Bracket(items=items, rest=rest):
@@ -368,6 +371,8 @@ class RuleInference:
                 self._expect(arg, param, f"an argument of {call.name}", call.name)
             return base(functor.result)
         signatures = SIGNATURES.get(call.name)
+        if call.name in REPLACEABLE and call.name in self.program.declarations.branches:
+            return self._branch(call, call.name, call.args)  # a branch of the program's own
         fitting = next((each for each in signatures or () if each.fits(len(call.args))), None)
         if fitting is None and call.name in AGGREGATES and call.name not in self.program.declarations.branches:
             problem, advice = "is an aggregate, and has its own body", aggregate_form(call.name)

@@ -17,12 +17,12 @@ from whence.lang.diagnostics import (
     TypeConflict,
     UnboundVariable,
 )
-from whence.lang.functors import WORD, cast, to_signed, to_unsigned
+from whence.lang.functors import WORD, Undefined, cast, implementation, to_signed, to_unsigned
 from whence.lang.infer import RuleInference
 from whence.lang.normalize import FlatAggregate, FlatLiteral, FlatRange, FlatRule
 from whence.lang.order import is_bound, is_ready, names_in, names_met, order_body
 from whence.lang.tree import Span
-from whence.lang.types import FLOAT, NUMBER, PRIMITIVES, SYMBOL, UNSIGNED, Kind, ListKind, RecordKind
+from whence.lang.types import BOOL, FLOAT, NUMBER, PRIMITIVES, SYMBOL, UNSIGNED, Kind, ListKind, RecordKind
 
 
 def lower_rule(inference: RuleInference, found: list[Diagnostic]) -> core.Rule | core.Subsumption:
@@ -212,6 +212,8 @@ class _Lowering:
                     else None
                 )
                 return core.Anything(kind or SYMBOL)
+            case tree.Bool(value=value):
+                return core.Const(value, BOOL)
             case tree.Nil():
                 kind = self.inference.kind_of(term)
                 self.inference.program.has_nil |= not isinstance(kind, RecordKind)
@@ -240,7 +242,9 @@ class _Lowering:
             and not isinstance(kind, ListKind | RecordKind)
         ):
             return core.Make(tuple(self.term(arg) for arg in args), kind, name)
-        return core.Apply(name, tuple(self.value(arg) for arg in args), kind)
+        values = tuple(self.value(arg) for arg in args)
+        folded = _folded(name, values, kind) if name not in declarations.functors else None
+        return folded or core.Apply(name, values, kind)
 
     def _cast(self, term: tree.Cast, inner: core.Term) -> core.Term:
         target = self.inference.kind_of(term)
@@ -268,6 +272,22 @@ class _Lowering:
                 )
             )
         return core.Const(term.value, kind)
+
+
+# Functors with which programs write dates and the like down: what they make of constants is a constant.
+_WRITING = frozenset({"to_bool", "to_date", "to_timestamp", "make_date", "date_add", "date_trunc"})
+
+
+def _folded(name: str, args: tuple[core.Term, ...], kind: Kind) -> core.Const | None:
+    if name not in _WRITING:
+        return None
+    values = [arg.value for arg in args if isinstance(arg, core.Const) and arg.value is not None]
+    if len(values) < len(args):
+        return None
+    try:
+        return core.Const(implementation(name, args[0].kind, kind)(*values), kind)
+    except Undefined:  # said when the rule is evaluated, as of all that has no value
+        return None
 
 
 # -- binding ----------------------------------------------------------------------------------------------------------

@@ -197,7 +197,7 @@ def _is_plain(atom: tree.Atom) -> bool:
 
 def _holds_literal(term: tree.Term) -> bool:
     match term:
-        case tree.Variable() | tree.Number() | tree.String() | tree.Wildcard() | tree.Nil():
+        case tree.Variable() | tree.Number() | tree.String() | tree.Bool() | tree.Wildcard() | tree.Nil():
             return False
         case tree.Aggregate():
             return True

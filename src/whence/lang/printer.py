@@ -44,6 +44,8 @@ def _term(term: tree.Term) -> str:
             return _float(value) if suffix == "." else f"{value}{suffix}"
         case tree.String(value):
             return _string(value)
+        case tree.Bool(value):
+            return "true" if value else "false"
         case tree.Nil():
             return "nil"
         case tree.Call():

@@ -62,6 +62,14 @@ class String:
 
 
 @dataclass(frozen=True, slots=True)
+class Bool:
+    """`true` or `false` as a value; where a literal is wanted they are a `Truth`."""
+
+    value: bool
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
 class Nil:
     span: Span = _span()
 
@@ -116,7 +124,7 @@ class Aggregate:
     span: Span = _span()
 
 
-Term = Variable | Wildcard | Number | String | Nil | Call | Bracket | Branch | Cast | Aggregate
+Term = Variable | Wildcard | Number | String | Bool | Nil | Call | Bracket | Branch | Cast | Aggregate
 
 # -- formulas ---------------------------------------------------------------------------------------------------------
 

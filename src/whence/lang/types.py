@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import date
+from decimal import Decimal
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +24,14 @@ NUMBER = Primitive("number")
 UNSIGNED = Primitive("unsigned")
 FLOAT = Primitive("float")
 SYMBOL = Primitive("symbol")
-PRIMITIVES: Mapping[str, Primitive] = {each.name: each for each in (NUMBER, UNSIGNED, FLOAT, SYMBOL)}
+BOOL = Primitive("bool")
+DATE = Primitive("date")
+TIMESTAMP = Primitive("timestamp")
+PRIMITIVES: Mapping[str, Primitive] = {
+    each.name: each for each in (NUMBER, UNSIGNED, FLOAT, SYMBOL, BOOL, DATE, TIMESTAMP)
+}
+# Types of a program's own may have the other names.
+RESERVED_NAMES = frozenset({"number", "unsigned", "float", "symbol"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +93,11 @@ def is_plain(kind: Kind) -> bool:
     return isinstance(kind, Primitive | Nullable)
 
 
+def is_whole(kind: Kind) -> bool:
+    """Whether values are kept as whole numbers of 64 bits, and go by their size."""
+    return isinstance(kind, Primitive) and kind not in (UNSIGNED, FLOAT, SYMBOL)
+
+
 def may_be_nil(kind: Kind) -> bool:
     return isinstance(kind, Nullable | RecordKind)
 
@@ -96,8 +110,8 @@ class Variant:
     args: tuple[Value, ...] = ()
 
 
-# A record is a tuple of its fields, a list a tuple of its items, `nil` is None.
-Value = int | float | str | None | tuple["Value", ...] | Variant
+# A record is a tuple of its fields, a list a tuple of its items, `nil` is None; a timestamp is a datetime, which is a date too.
+Value = int | float | str | date | Decimal | None | tuple["Value", ...] | Variant
 Tuple = tuple[Value, ...]
 
 

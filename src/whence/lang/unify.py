@@ -9,10 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from whence.lang.types import (
-    FLOAT,
-    NUMBER,
+    PRIMITIVES,
     SYMBOL,
-    UNSIGNED,
     AdtKind,
     Field,
     Kind,
@@ -217,7 +215,7 @@ class Unifier:
             case None:
                 if slot.options is None:
                     return None
-                slot.kind = next(kind for kind in (NUMBER, UNSIGNED, FLOAT, SYMBOL) if kind in slot.options)
+                slot.kind = next(kind for kind in PRIMITIVES.values() if kind in slot.options)
             case ListShape(element=element):
                 slot.kind = None  # a list of itself has no kind
                 inner = self.resolve(element)

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from whence.lang.deep import compound
+from whence.lang.scalars import of_whole, to_whole
 from whence.lang.types import (
     FLOAT,
     NUMBER,
@@ -30,6 +31,7 @@ from whence.lang.types import (
     Types,
     Value,
     Variant,
+    is_whole,
 )
 from whence.network.ranks import shown
 from whence.runtime.figures import Size
@@ -160,6 +162,9 @@ class Codec:
         if isinstance(kind, Nullable) and kind not in self._writers:
             write = self._writer(kind.of)
             self._writers[kind] = lambda value, texts: b"\0" if value is None else b"\1" + write(value, texts)
+        if is_whole(kind) and kind not in self._writers:
+            whole = to_whole(kind)
+            self._writers[kind] = lambda value, texts: write_number(whole(value), texts)
         if kind not in self._writers:
             self._writers[kind] = lambda value, texts: self._compound(value, kind, texts)
         return self._writers[kind]
@@ -198,6 +203,8 @@ class Codec:
             return reader.real()
         if kind == SYMBOL:
             return reader.text()
+        if is_whole(kind):
+            return of_whole(kind)(reader.signed())
         count = reader.number()
         if count == 0:
             return None

@@ -1,7 +1,7 @@
 """Tuples as Arrow columns and back.
 
-Numbers, floats and symbols are columns of their own type, nil among them is null. Values made of others are their text, as in
-fact files.
+Values that are not made of others are columns of their own type, nil among them is null. The rest are their text, as in fact
+files.
 """
 
 from __future__ import annotations
@@ -13,7 +13,21 @@ from typing import Any
 import pyarrow as pa
 
 from whence.io.values import format_value, parse_value
-from whence.lang.types import FLOAT, NUMBER, SYMBOL, UNSIGNED, Field, Kind, Tuple, Types, Value, base
+from whence.lang.types import (
+    BOOL,
+    DATE,
+    FLOAT,
+    NUMBER,
+    SYMBOL,
+    TIMESTAMP,
+    UNSIGNED,
+    Field,
+    Kind,
+    Tuple,
+    Types,
+    Value,
+    base,
+)
 from whence.view import View
 
 _NATIVE: dict[Kind, pa.DataType] = {
@@ -21,6 +35,9 @@ _NATIVE: dict[Kind, pa.DataType] = {
     UNSIGNED: pa.uint64(),
     FLOAT: pa.float64(),
     SYMBOL: pa.string(),
+    BOOL: pa.bool_(),
+    DATE: pa.date32(),
+    TIMESTAMP: pa.timestamp("us"),
 }
 
 

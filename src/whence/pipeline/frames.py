@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, date, datetime
 from functools import reduce
 from math import isfinite, isnan
 from typing import TYPE_CHECKING, Any
@@ -21,7 +22,22 @@ from whence.io.changes import Update
 from whence.io.json_rows import fields_from_json
 from whence.io.updates import DeadLetter
 from whence.lang.program import Program, Relation
-from whence.lang.types import FLOAT, NUMBER, RESERVED, SYMBOL, UNSIGNED, Field, Kind, Nullable, Types, base
+from whence.lang.scalars import text_of
+from whence.lang.types import (
+    BOOL,
+    DATE,
+    FLOAT,
+    NUMBER,
+    RESERVED,
+    SYMBOL,
+    TIMESTAMP,
+    UNSIGNED,
+    Field,
+    Kind,
+    Nullable,
+    Types,
+    base,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -32,6 +48,9 @@ _ACCEPTED: Mapping[Kind, Callable[[pa.DataType], bool]] = {
     UNSIGNED: lambda found: pa.types.is_integer(found) or pa.types.is_decimal(found),
     FLOAT: lambda found: pa.types.is_integer(found) or pa.types.is_floating(found),
     SYMBOL: lambda found: pa.types.is_string(found) or pa.types.is_large_string(found),
+    BOOL: pa.types.is_boolean,
+    DATE: pa.types.is_date32,
+    TIMESTAMP: lambda found: found == pa.timestamp("us"),
 }
 
 
@@ -184,4 +203,6 @@ def _as_json(value: Any, field: Field) -> Any:
         raise ValueError(f"{field.name}: nan is not a value")
     if base(field.kind) == UNSIGNED and value is not None and not isinstance(value, bool | str):
         return int(value)
-    return value
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        value = value.astimezone(UTC).replace(tzinfo=None)
+    return text_of(value) if isinstance(value, date) and base(field.kind) in (DATE, TIMESTAMP) else value

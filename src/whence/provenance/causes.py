@@ -18,8 +18,9 @@ from itertools import count, islice, product
 from whence.lang.functors import Undefined
 from whence.lang.order import is_ready
 from whence.lang.program import Aggregation, Atom, Comparison, Const, Literal, Negation, Program, Rule, Term, Var
+from whence.lang.scalars import is_scalar
 from whence.lang.tree import walk
-from whence.lang.types import FLOAT, NUMBER, SYMBOL, UNSIGNED, Kind, Nullable, Value, base
+from whence.lang.types import FLOAT, NUMBER, SYMBOL, UNSIGNED, Kind, Nullable, Value, base, is_whole
 from whence.provenance.derivations import CannotExplain, nothing_derives
 from whence.provenance.derive import EQREL, Deriver
 from whence.provenance.expand import Bounds
@@ -384,7 +385,9 @@ def _is_of(value: Value, kind: Kind) -> bool:
         return value is None or _is_of(value, kind.of)
     if kind == UNSIGNED:
         return isinstance(value, int) and value >= 0
-    return isinstance(value, _TYPES.get(kind, ()))
+    if is_whole(kind) and kind != NUMBER:
+        return is_scalar(value, kind)
+    return isinstance(value, _TYPES.get(kind, ())) and not isinstance(value, bool)
 
 
 _TYPES: dict[Kind, type] = {NUMBER: int, FLOAT: float, SYMBOL: str}

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from datetime import date
 
 from whence.lang.program import Program
+from whence.lang.scalars import text_of
 from whence.lang.tree import Span
 from whence.lang.types import Value, Variant
 from whence.provenance.graph import Absence, Aggregated, Derivation, Fact, Wildcard
@@ -52,6 +54,8 @@ def show_value(value: Value | Wildcard) -> str:
                 pending += reversed([_Text("["), *_separated(items), _Text(" | _]")])
             case tuple():
                 pending += reversed([_Text("["), *_separated(each), _Text("]")])
+            case bool() | date():
+                texts.append(text_of(each))
             case _:
                 texts.append(repr(each))
     return "".join(texts)

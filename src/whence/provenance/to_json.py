@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from datetime import date
+from decimal import Decimal
 from math import isfinite
 
 from whence.io.changes import Update
@@ -10,6 +12,7 @@ from whence.io.json_text import Json
 from whence.io.values import format_float
 from whence.lang.deep import Steps, without_recursion
 from whence.lang.program import Program
+from whence.lang.scalars import text_of
 from whence.lang.types import Value, Variant
 from whence.provenance.graph import DerivationGraph, Fact
 from whence.provenance.probability import Probability
@@ -44,6 +47,8 @@ def _steps_to_json(value: Value) -> Steps[Json]:
             return parts
         case float() if not isfinite(value):
             return format_float(value)
+        case date() | Decimal():
+            return text_of(value)
         case _:
             return value
 

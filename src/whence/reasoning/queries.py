@@ -13,7 +13,7 @@ from math import isfinite
 
 from whence.lang.program import Anything, Atom, Comparison, Const, Program, Rule, Term, Var
 from whence.lang.tree import Span
-from whence.lang.types import FLOAT, PRIMITIVES, SYMBOL, Kind
+from whence.lang.types import FLOAT, NUMBER, SYMBOL, UNSIGNED, Kind
 
 MOST_PARTS = 1_000
 _FLIPPED = {">": "<", ">=": "<="}
@@ -194,7 +194,7 @@ class Unfolding:
             raise NotConjunctive(f"{name} is an eqrel, or bounded by choice-domain or .limitsize")
 
     def _simple(self, term: Term, rule: Rule) -> Simple:
-        if term.kind not in PRIMITIVES.values():
+        if term.kind not in (NUMBER, UNSIGNED, FLOAT, SYMBOL):
             raise self._refusal(f"values of type {term.kind} cannot be reasoned about", rule.span)
         match term:
             case Anything(kind):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
 from typing import NamedTuple
 
 from whence.lang.types import Tuple, Value, Variant
@@ -179,6 +181,8 @@ def value_bytes(value: Value) -> int:
             return 1 + len(value.encode(errors="surrogatepass"))
         case None:
             return 1
+        case date() | Decimal():
+            return 8
         case Variant(args=args):
             return 1 + row_bytes(args)
         case _:

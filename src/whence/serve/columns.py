@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from whence.backends.local.words import Words
 from whence.lang.compare import order_key
-from whence.lang.types import FLOAT, NUMBER, SYMBOL, UNSIGNED, Kind, Nullable, Value
+from whence.lang.types import FLOAT, NUMBER, SYMBOL, UNSIGNED, Kind, Nullable, Value, is_whole
 from whence.provenance.show import show_value
 
 _BITS: Mapping[Kind, type[np.generic]] = {NUMBER: np.int64, UNSIGNED: np.uint64, FLOAT: np.float64}
@@ -88,7 +88,7 @@ class Raw:
 
     def _order(self) -> NDArray[Any]:
         """The places of the distinct values, in order."""
-        if isinstance(self.kind, Nullable):
+        if isinstance(self.kind, Nullable) or is_whole(self.kind):
             key = key_of(self.kind)
             return np.array(sorted(range(len(self.values)), key=lambda at: key(self.values[at])), dtype=np.int64)
         texts = [text.encode("utf-8", "surrogatepass") for text in map(sort_text(self.kind), self.values)]
@@ -108,7 +108,7 @@ def key_of(kind: Kind) -> Callable[[Value], Key]:
             return lambda value: order_key((value,))
         case _ if kind == FLOAT:
             return _float_key
-        case _ if kind in _BITS or kind == SYMBOL:
+        case _ if kind in _BITS or kind == SYMBOL or is_whole(kind):
             return _itself
         case _:
             return show_value

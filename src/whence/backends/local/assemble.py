@@ -11,7 +11,7 @@ from whence.backends.local import machine
 from whence.backends.local.cells import ITEM, NO_ITEM, RECORD, Cells
 from whence.backends.local.instructions import Instructions, Needs
 from whence.backends.local.words import Dictionary, Words, is_number
-from whence.lang.types import NUMBER, UNSIGNED, Kind, ListKind, is_plain
+from whence.lang.types import NUMBER, UNSIGNED, Kind, ListKind, is_plain, is_whole
 from whence.plan.steps import Build, Check, Compare, Compute, Constant, DeltaPlan, Join, Operand, Slot, TakeApart
 
 _COMPARISONS = {"=": 0, "!=": 1, "<": 2, "<=": 3, ">": 4, ">=": 5}
@@ -153,7 +153,7 @@ class _Assembly:
                 words = [machine.CHECK, 0, 0, int(present), int(recursive), len(args)]
                 self._emit([*words, len(needed), *self._operands(args), *needed])
             case Compare(op=op, left=left, right=right, kind=kind):
-                if op not in _COMPARISONS or (op not in ("=", "!=") and kind not in (NUMBER, UNSIGNED)):
+                if op not in _COMPARISONS or (op not in ("=", "!=") and kind != UNSIGNED and not is_whole(kind)):
                     raise NotOnWords
                 form = machine.AS_UNSIGNED if kind == UNSIGNED else machine.AS_NUMBER
                 words = [machine.COMPARE, _COMPARISONS[op], form, len(needed)]

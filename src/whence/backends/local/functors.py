@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from whence.backends.local.words import Dictionary, Words, nil_word
 from whence.engine.protocol import Watch
 from whence.lang.functors import Undefined, implementation, matches
-from whence.lang.types import FLOAT, NUMBER, SYMBOL, UNSIGNED, Kind, Nullable, Value, base, may_be_nil
+from whence.lang.scalars import of_whole
+from whence.lang.types import DATE, FLOAT, NUMBER, SYMBOL, UNSIGNED, Kind, Nullable, Value, base, is_whole, may_be_nil
 
 Mask = NDArray[np.bool_]
 # So many values between two looks at the time.
@@ -41,6 +42,11 @@ _DIRECT: Mapping[str, Callable[..., NDArray[np.int64]]] = {
     "lxor": lambda left, right: ((left != 0) != (right != 0)).astype(np.int64),
     "lnot": lambda value: (value == 0).astype(np.int64),
 }
+_OF_DATES: Mapping[str, Callable[..., NDArray[np.int64]]] = {
+    "year": lambda days: days.astype("datetime64[D]").astype("datetime64[Y]").astype(np.int64) + 1970,
+    "month": lambda days: days.astype("datetime64[D]").astype("datetime64[M]").astype(np.int64) % 12 + 1,
+    "days_between": lambda start, end: end - start,
+}
 _REAL: Mapping[str, Callable[..., NDArray[np.float64]]] = {"+": np.add, "*": np.multiply}
 
 
@@ -62,9 +68,10 @@ def apply_functor(
             return Result(_DIRECT[functor](*columns))
         if functor == "-":
             return Result(-columns[0] if len(columns) == 1 else columns[0] - columns[1])
-        if kind == NUMBER and functor in ("min", "max"):
-            combine = np.minimum if functor == "min" else np.maximum
-            return Result(_fold(combine, columns))
+    if is_whole(kind) and functor in ("min", "max"):
+        return Result(_fold(np.minimum if functor == "min" else np.maximum, columns))
+    if functor in _OF_DATES and arg_kinds[0] == DATE:
+        return Result(_OF_DATES[functor](*columns))
     if kind == FLOAT and all(each == FLOAT for each in arg_kinds):
         reals = [np.ascontiguousarray(column).view(np.float64) for column in columns]
         if functor in _REAL:
@@ -75,6 +82,13 @@ def apply_functor(
             return _defined(_fold(np.minimum if functor == "min" else np.maximum, reals))
     function = implementation(functor, base(arg_kinds[0]) if arg_kinds else None, base(kind))
     return apply_function(function, columns, arg_kinds, kind, dictionary, watch=watch)
+
+
+def placeholder_of(kind: Kind) -> Value:
+    """A value that stands where there is none."""
+    if may_be_nil(kind):
+        return None
+    return of_whole(kind)(0) if is_whole(kind) else 0 if kind == UNSIGNED else 0.0 if kind == FLOAT else ""
 
 
 def _first_present(columns: Sequence[Words], kinds: Sequence[Kind]) -> Words:
@@ -111,7 +125,7 @@ def apply_function(
     values: list[Value] = []
     defined = np.ones(len(columns[0]) if columns else 1, dtype=np.bool_)
     reason = ""
-    placeholder: Value = None if may_be_nil(kind) else 0 if kind in (NUMBER, UNSIGNED) else 0.0 if kind == FLOAT else ""
+    placeholder = placeholder_of(kind)
     for at, args in enumerate(zip(*decoded, strict=True)):
         if at % FEW == 0:
             watch.look()
@@ -132,8 +146,8 @@ def compare(
         return np.equal(left, right), ""
     if op == "!=":
         return np.not_equal(left, right), ""
-    if kind in _VIEWS:
-        view = _VIEWS[kind]
+    if kind in _VIEWS or is_whole(kind):
+        view = _VIEWS.get(kind, np.int64)
         return _ORDER[op](np.ascontiguousarray(left).view(view), np.ascontiguousarray(right).view(view)), ""
     assert kind == SYMBOL
     mask, reason = np.zeros(len(left), dtype=np.bool_), ""

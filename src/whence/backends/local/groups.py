@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from whence.backends.local import best
 from whence.backends.local.arrays import Ids, Lines, without
+from whence.backends.local.functors import placeholder_of
 from whence.backends.local.hashing import distinct_lines
 from whence.backends.local.table import Table
 from whence.backends.local.words import Dictionary, Words
@@ -17,7 +18,7 @@ from whence.lang.aggregates import combine
 from whence.lang.calls import FunctionError
 from whence.lang.functors import Undefined
 from whence.lang.program import Program
-from whence.lang.types import NUMBER, SYMBOL, UNSIGNED, Value
+from whence.lang.types import NUMBER, UNSIGNED, Value, is_whole
 from whence.plan.extract_aggregates import AggregateSpec
 
 # So many of the rows that wait come at once at least, and this part of them: fewer would be more rounds, more would be in vain.
@@ -35,7 +36,7 @@ class LocalGroups:
 
     @property
     def is_of_numbers(self) -> bool:
-        return self.spec.op in ("min", "max") and self.spec.value_kind == NUMBER
+        return self.spec.op in ("min", "max") and self.spec.value_kind is not None and is_whole(self.spec.value_kind)
 
     def keys_of(self, relation: str, ids: Ids) -> Lines:
         spec = self.spec
@@ -188,13 +189,13 @@ def aggregate_groups(
     defined = np.ones(count, dtype=np.bool_) if spec.has_empty_groups else sizes > 0
     if values is None or value_kind is None:
         return dictionary.encode_column(sizes.tolist(), kind), defined
-    if value_kind == NUMBER and op in ("sum", "min", "max"):
+    if (value_kind == NUMBER and op == "sum") or (is_whole(value_kind) and op in ("min", "max")):
         return _reduce(op, values, sizes), defined
     if value_kind == UNSIGNED and op in ("sum", "min", "max"):
         return _reduce(op, values.view(np.uint64), sizes).view(np.int64), defined
     decoded = dictionary.decode_column(values, value_kind)
     ends = np.cumsum(sizes).tolist()
-    placeholder: Value = "" if kind == SYMBOL else 0.0
+    placeholder = placeholder_of(kind)
     results: list[Value] = []
     for group, (end, size) in enumerate(zip(ends, sizes.tolist(), strict=True)):
         try:

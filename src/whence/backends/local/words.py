@@ -10,7 +10,7 @@ comes and goes for months takes no more memory than what is there.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 from weakref import WeakSet
 
@@ -22,11 +22,15 @@ from whence.backends.local.cells import A_CELL, A_SYMBOL, ITEM, NIL, NO_ITEM, RE
 from whence.backends.local.memory import address_of
 from whence.lang.deep import FEW, compound
 from whence.lang.fit import fits
+from whence.lang.scalars import of_whole, to_whole
 from whence.lang.types import (
+    BOOL,
+    DATE,
     FLOAT,
     LEAST,
     NUMBER,
     SYMBOL,
+    TIMESTAMP,
     UNSIGNED,
     AdtKind,
     Kind,
@@ -38,6 +42,7 @@ from whence.lang.types import (
     Variant,
     base,
     is_plain,
+    is_whole,
 )
 
 Words = NDArray[np.int64]
@@ -131,8 +136,8 @@ class Dictionary:
             if value is None:
                 return nil_word(kind)
             kind = kind.of
-        if kind == NUMBER:
-            return value  # type: ignore[return-value]
+        if is_whole(kind):
+            return to_whole(kind)(value)
         if kind == UNSIGNED:
             return value - (1 << 64) if value >> 63 else value  # type: ignore[operator,return-value]
         if kind == FLOAT:
@@ -164,6 +169,8 @@ class Dictionary:
             return self._decode_nullable(words, kind)
         if kind == NUMBER:
             return words.tolist()  # type: ignore[no-any-return]
+        if is_whole(kind):
+            return _decode_whole(words, kind)
         if kind == UNSIGNED:
             return np.ascontiguousarray(words).view(np.uint64).tolist()  # type: ignore[no-any-return]
         if kind == FLOAT:
@@ -202,6 +209,8 @@ class Dictionary:
             return np.array(values, dtype=np.int64)
         if kind == UNSIGNED:
             return np.array(values, dtype=np.uint64).view(np.int64)
+        if is_whole(kind):
+            return _encode_whole(values, kind)
         if kind == FLOAT:
             return (np.array(values, dtype=np.float64) + 0.0).view(np.int64)  # -0.0 is 0.0
         if is_new:
@@ -354,6 +363,25 @@ class Dictionary:
 def is_number(kind: Kind) -> bool:
     """Whether words are what they say, and not the numbers of something kept elsewhere."""
     return is_plain(kind) and base(kind) != SYMBOL
+
+
+def _encode_whole(values: Sequence[Value], kind: Kind) -> Words:
+    if kind in _MOMENTS:
+        return np.array(values, dtype=_MOMENTS[kind]).astype(np.int64)
+    return np.array([*map(to_whole(kind), values)], dtype=np.int64)
+
+
+def _decode_whole(words: Words, kind: Kind) -> list[Value]:
+    if kind == BOOL:
+        return (words != 0).tolist()  # type: ignore[no-any-return]
+    if kind in _MOMENTS:
+        moments = np.ascontiguousarray(np.where(words == LEAST, 0, words)).view(_MOMENTS[kind])
+        return moments.tolist()  # type: ignore[no-any-return]
+    return [*map(of_whole(kind), words.tolist())]
+
+
+# NumPy counts dates and timestamps as we do.
+_MOMENTS: Mapping[Kind, str] = {DATE: "datetime64[D]", TIMESTAMP: "datetime64[us]"}
 
 
 def nil_word(kind: Nullable) -> int:

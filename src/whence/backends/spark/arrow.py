@@ -13,6 +13,7 @@ from whence.backends.spark.shapes import BRANCH, Shapes
 from whence.io.values import format_value, parse_value
 from whence.lang.deep import compound
 from whence.lang.functors import to_signed, to_unsigned
+from whence.lang.scalars import of_whole, to_whole
 from whence.lang.types import (
     FLOAT,
     NUMBER,
@@ -27,15 +28,18 @@ from whence.lang.types import (
     Value,
     Variant,
     base,
+    is_whole,
 )
 
-_SIMPLE = {NUMBER: pa.int64(), UNSIGNED: pa.int64(), FLOAT: pa.float64(), SYMBOL: pa.string()}
+_SIMPLE = {UNSIGNED: pa.int64(), FLOAT: pa.float64(), SYMBOL: pa.string()}
 
 
 def arrow_type(kind: Kind, shapes: Shapes) -> pa.DataType:
     kind = base(kind)
     if kind in _SIMPLE:
         return _SIMPLE[kind]
+    if is_whole(kind):
+        return pa.int64()
     if shapes.is_text(kind):
         return pa.string()
     match kind:
@@ -56,7 +60,7 @@ def _struct(fields: tuple[Field, ...], shapes: Shapes) -> pa.DataType:
 def to_words(array: pa.Array, kind: Kind, shapes: Shapes, dictionary: Dictionary) -> Words:
     if isinstance(kind, Nullable):
         return _nullable_to_words(array, kind, shapes, dictionary)
-    if kind in (NUMBER, UNSIGNED):
+    if kind == UNSIGNED or is_whole(kind):
         words: Words = array.to_numpy(zero_copy_only=False)
         return words
     if kind == FLOAT:
@@ -92,7 +96,7 @@ def from_words(words: Words, kind: Kind, shapes: Shapes, dictionary: Dictionary,
         array = from_words(words, kind.of, shapes, dictionary, texts)
         return pc.if_else(pa.array(words == nil_word(kind)), pa.scalar(None, array.type), array)
     kind = base(kind)  # the text of nil is null
-    if kind in (NUMBER, UNSIGNED):
+    if kind == UNSIGNED or is_whole(kind):
         return pa.array(words)
     if kind == FLOAT:
         return pa.array(np.ascontiguousarray(words).view(np.float64))
@@ -120,6 +124,8 @@ def _reader(kind: Kind, shapes: Shapes) -> Callable[..., Value]:
         return lambda item: item
     if kind == UNSIGNED:
         return to_unsigned
+    if is_whole(kind):
+        return of_whole(kind)
     if shapes.is_text(kind):
         return lambda text: parse_value(text, kind, shapes.types)
     match kind:
@@ -152,6 +158,8 @@ def _writer(kind: Kind, shapes: Shapes) -> Callable[..., object]:
         return lambda value: value
     if kind == UNSIGNED:
         return to_signed
+    if is_whole(kind):
+        return to_whole(kind)
     if shapes.is_text(kind):
         return lambda value: format_value(value, kind, shapes.types)
     match kind:

@@ -6,6 +6,7 @@ Inside, a relation is a DataFrame with the columns c0, c1, …, in the shapes of
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import date, datetime
 from typing import NoReturn
 
 import pyarrow as pa
@@ -13,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql.types import (
     ArrayType,
+    BooleanType,
     ByteType,
     CharType,
     DataType,
@@ -37,20 +39,25 @@ from whence.backends.spark.udfs import as_udf
 from whence.io.values import format_value, parse_value
 from whence.lang.program import Relation
 from whence.lang.types import (
+    BOOL,
+    DATE,
     FLOAT,
     NUMBER,
     RESERVED,
     SYMBOL,
+    TIMESTAMP,
     UNSIGNED,
     AdtKind,
     Field,
     Kind,
     ListKind,
     Nullable,
+    Primitive,
     RecordKind,
     Tuple,
     Types,
     base,
+    is_whole,
     may_be_nil,
 )
 
@@ -59,6 +66,14 @@ _SMALL = (ByteType, ShortType, IntegerType)
 _TEXT = (StringType, CharType, VarcharType)
 _MICROS = "timestampdiff(MICROSECOND, timestamp_ntz'1970-01-01 00:00:00', {})"
 _ISO = "yyyy-MM-dd\\'T\\'HH:mm:ss.SSSSSS"
+
+
+_OUTGOING: dict[Kind, str] = {
+    BOOL: "({} != 0L)",
+    DATE: "date_from_unix_date(int({}))",
+    TIMESTAMP: "timestampadd(MICROSECOND, {}, timestamp_ntz'1970-01-01 00:00:00')",
+}
+_YEARS: dict[Kind, tuple[date, date]] = {DATE: (date.min, date.max), TIMESTAMP: (datetime.min, datetime.max)}  # noqa: DTZ901
 
 
 class SchemaError(ValueError):
@@ -178,6 +193,8 @@ class _Incoming:
             return self._float(value, found, kind, where)
         if kind == SYMBOL:
             return self._symbol(value, found, kind, where)
+        if is_whole(kind):
+            return self._moment(value, found, kind, where)
         match kind, found:
             case ListKind(element), ArrayType(elementType=inner):
                 return f"transform({value}, item -> {self.required('item', inner, element, f'{where}.item')})"
@@ -224,6 +241,25 @@ class _Incoming:
             self._misfit(found, kind, where)
         problem = string(f"{where}: there is a NaN, which is not a value")
         return f"if(isnan({value}), raise_error({problem}), double({value}) + 0D)"
+
+    def _moment(self, value: str, found: DataType, kind: Kind, where: str) -> str:
+        """A truth value, a date or a timestamp; what has a zone is taken in UTC."""
+        match found:
+            case BooleanType() if kind == BOOL:
+                return f"bigint({value})"
+            case DateType() if kind == DATE:
+                return self._in_years(f"bigint(unix_date({value}))", kind, where)
+            case TimestampType() if kind == TIMESTAMP:
+                return self._in_years(f"unix_micros({value})", kind, where)
+            case TimestampNTZType() if kind == TIMESTAMP:
+                return self._in_years(_MICROS.format(value), kind, where)
+            case _:
+                return self._misfit(found, kind, where)
+
+    def _in_years(self, value: str, kind: Kind, where: str) -> str:
+        low, high = (self.shapes.literal(each, kind) for each in _YEARS[kind])
+        problem = string(f"{where}: there is a {kind} that is not in the years 1 to 9999")
+        return f"if({value} not between {low} and {high}, raise_error({problem}), {value})"
 
     def _symbol(self, value: str, found: DataType, kind: Kind, where: str) -> str:
         match found:
@@ -315,6 +351,8 @@ def _outgoing(value: str, kind: Kind, shapes: Shapes) -> str:
                     f"{string(branch)}, if({below} is null, null, {_outgoing_struct(below, fields, shapes)})"
                 )
             return f"named_struct({', '.join(members)})"
+        case Primitive() as primitive if primitive in _OUTGOING:
+            return _OUTGOING[primitive].format(value)
         case _:
             shifted = f"cast({value} as decimal(20,0)) + if({value} < 0, 18446744073709551616BD, 0BD)"
             return f"cast({shifted} as decimal(20,0))"

@@ -18,7 +18,21 @@ from whence.backends.spark.shapes import Shapes
 from whence.backends.spark.udfs import as_udf
 from whence.lang.calls import FunctionError, checked_call
 from whence.lang.functors import Undefined, cast, holds, implementation, ordinal
-from whence.lang.types import FLOAT, NUMBER, SYMBOL, UNSIGNED, Kind, ListKind, Types, Value, base, may_be_nil
+from whence.lang.types import (
+    BOOL,
+    DATE,
+    FLOAT,
+    NUMBER,
+    SYMBOL,
+    UNSIGNED,
+    Kind,
+    ListKind,
+    Types,
+    Value,
+    base,
+    is_whole,
+    may_be_nil,
+)
 
 _WORD = "18446744073709551616BD"
 _HALF = "9223372036854775808BD"
@@ -109,6 +123,7 @@ _BY_RESULT: Mapping[Kind, Mapping[str, Callable[..., str]]] = {
     UNSIGNED: _BITS | _UNSIGNED,  # type: ignore[operator]
     FLOAT: _FLOAT,
     SYMBOL: _SYMBOL,
+    BOOL: {name: _BITS[name] for name in ("land", "lor", "lxor", "lnot")},
 }
 # Functors whose arguments are of other kinds than their result.
 _CONVERSIONS: Mapping[tuple[str, Kind], Callable[..., str]] = {
@@ -142,6 +157,10 @@ def functor_sql(functor: str, args: Sequence[str], arg_kinds: Sequence[Kind], ki
         return args[0]
     if (functor, arg_kinds[0] if arg_kinds else None) in _CONVERSIONS:
         return _CONVERSIONS[functor, arg_kinds[0]](*args)
+    if is_whole(kind) and functor in ("min", "max"):
+        return _NUMBER[functor](*args)
+    if functor == "year" and arg_kinds[0] == DATE:
+        return f"bigint(year(date_from_unix_date(int({args[0]}))))"
     if kind in _BY_RESULT and functor in _BY_RESULT[kind] and all(each == kind for each in arg_kinds):
         return _BY_RESULT[kind][functor](*args)
     if functor == "length" and isinstance(arg_kinds[0], ListKind):

@@ -1,8 +1,9 @@
 """How values look inside Spark: the SQL types of kinds, and constants as SQL text.
 
-Unsigned numbers are decimal(20) to the outside and, inside, the bits of a bigint, on which arithmetic is that of numbers. Nil of
-whatever kind is null. A record is a struct; a list is an array; a branch is a struct of its name and one struct for each branch
-that has fields. Spark knows no type that contains itself, so that such values travel as text, written as in fact files.
+Unsigned numbers are decimal(20) to the outside and, inside, the bits of a bigint, on which arithmetic is that of numbers. Truth
+values, dates and timestamps are a bigint inside, too, as they are in the engine. Nil of whatever kind is null. A record is a
+struct; a list is an array; a branch is a struct of its name and one struct for each branch that has fields. Spark knows no type
+that contains itself, so that such values travel as text, written as in fact files.
 """
 
 from __future__ import annotations
@@ -11,10 +12,13 @@ from collections.abc import Iterator
 from functools import cache
 
 from whence.io.values import format_value
+from whence.lang.scalars import to_whole
 from whence.lang.types import (
+    BOOL,
+    DATE,
     FLOAT,
-    NUMBER,
     SYMBOL,
+    TIMESTAMP,
     UNSIGNED,
     AdtKind,
     Field,
@@ -26,6 +30,7 @@ from whence.lang.types import (
     Value,
     Variant,
     base,
+    is_whole,
 )
 
 # The column of a relation that has none.
@@ -33,7 +38,8 @@ UNIT = "holds"
 # The field that names the branch of an algebraic data type.
 BRANCH = "branch"
 
-_SIMPLE = {NUMBER: "bigint", UNSIGNED: "bigint", FLOAT: "double", SYMBOL: "string"}
+_SIMPLE = {UNSIGNED: "bigint", FLOAT: "double", SYMBOL: "string"}
+_OUTSIDE = {UNSIGNED: "decimal(20,0)", BOOL: "boolean", DATE: "date", TIMESTAMP: "timestamp_ntz"}
 
 
 class Shapes:
@@ -85,10 +91,12 @@ class Shapes:
 
     def _sql_type(self, kind: Kind, *, outside: bool = False) -> str:
         kind = base(kind)
-        if outside and kind == UNSIGNED:
-            return "decimal(20,0)"
+        if outside and kind in _OUTSIDE:
+            return _OUTSIDE[kind]
         if kind in _SIMPLE:
             return _SIMPLE[kind]
+        if is_whole(kind):
+            return "bigint"
         if self.is_text(kind):
             return "string"
         match kind:
@@ -115,8 +123,8 @@ class Shapes:
             return f"double('{float(value) + 0.0!r}')"  # type: ignore[arg-type]
         if kind == UNSIGNED:
             return f"bigint('{value - (1 << 64) if value >> 63 else value}')"  # type: ignore[operator]
-        if kind == NUMBER:
-            return f"bigint('{value}')"
+        if is_whole(kind):
+            return f"bigint('{to_whole(kind)(value)}')"
         if kind == SYMBOL:
             return string(str(value))
         if self.is_text(kind):

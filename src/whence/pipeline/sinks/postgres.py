@@ -17,7 +17,7 @@ from whence.io.json_text import write_json
 from whence.io.updates import as_json
 from whence.io.values import format_value
 from whence.lang.program import Program, Relation, output_names
-from whence.lang.types import FLOAT, NUMBER, SYMBOL, UNSIGNED, Kind, Nullable, Tuple, Types, base
+from whence.lang.types import BOOL, DATE, FLOAT, NUMBER, SYMBOL, TIMESTAMP, UNSIGNED, Kind, Nullable, Tuple, Types, base
 from whence.pipeline.extras import extra
 from whence.pipeline.postgres import Connection, connect, identifier
 from whence.pipeline.sinks import Sink, SinkWarning
@@ -26,7 +26,15 @@ with extra("postgres"):
     import psycopg
     from psycopg import sql
 
-_COLUMN_TYPES: dict[Kind, str] = {NUMBER: "bigint", UNSIGNED: "numeric(20)", FLOAT: "double precision", SYMBOL: "text"}
+_COLUMN_TYPES: dict[Kind, str] = {
+    NUMBER: "bigint",
+    UNSIGNED: "numeric(20)",
+    FLOAT: "double precision",
+    SYMBOL: "text",
+    BOOL: "boolean",
+    DATE: "date",
+    TIMESTAMP: "timestamp",
+}
 _LONGEST_NAME = 63  # PostgreSQL cuts longer ones off
 _EPOCHS = "whence_epochs"
 _SET_ASIDE = "whence_set_aside"
