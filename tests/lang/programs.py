@@ -9,19 +9,24 @@ from pathlib import Path
 from hypothesis import strategies as st
 
 from whence.lang.program import Program
+from whence.lang.scalars import of_whole
 from whence.lang.types import (
+    BOOL,
     FLOAT,
     NUMBER,
+    RESERVED,
     SYMBOL,
     UNSIGNED,
     AdtKind,
     Kind,
     ListKind,
+    Nullable,
     RecordKind,
     Tuple,
     Types,
     Value,
     Variant,
+    is_whole,
 )
 
 CASES = Path(__file__).parents[1] / "conformance"
@@ -92,6 +97,10 @@ def facts_of(draw: st.DrawFn, program: Program) -> dict[str, set[Tuple]]:
 
 
 def values(kind: Kind, types: Types, depth: int = 0) -> st.SearchStrategy[Value]:
+    if isinstance(kind, Nullable):
+        return st.none() | values(kind.of, types).filter(lambda value: value != RESERVED.get(kind.of))
+    if is_whole(kind) and kind != NUMBER:
+        return st.sampled_from([0, 1, -1 if kind != BOOL else 1, 20000]).map(of_whole(kind))
     if kind == NUMBER:
         return st.sampled_from([0, 1, 2, 3, 4, -1, 2**63 - 1, -(2**63)])
     if kind == UNSIGNED:
