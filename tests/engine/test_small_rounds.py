@@ -9,13 +9,26 @@ import pytest
 
 from whence import Session, Update, load
 from whence.backends.local.backend import LocalBackend
+from whence.backends.local.portions import handed_on
 from whence.lang.types import Tuple
 from whence.limits import Limits, RunawayError
+from whence.plan import compile_plan
 
 NON_LINEAR = """
 .decl link(x: number, y: number) .input link
 reach(x, y) :- link(x, y).
 reach(x, z) :- reach(x, y), reach(y, z).
+"""
+LINEAR = """
+.decl link(x: number, y: number) .input link
+reach(x, y) :- link(x, y).
+reach(x, z) :- reach(x, y), link(y, z).
+"""
+ALTERNATING = """
+.decl link(x: number, y: number) .input link
+odd(x, y) :- link(x, y).
+even(z, x) :- odd(x, y), link(y, z).
+odd(x, z) :- even(y, x), link(y, z), x != z.
 """
 MUTUAL = """
 .decl link(x: number, y: number) .input link
@@ -63,7 +76,16 @@ def state(session: Session) -> dict[str, object]:
 
 
 @pytest.mark.parametrize(
-    ("text", "nodes", "links"), [(NON_LINEAR, 60, 90), (NON_LINEAR, 500, 500), (MUTUAL, 40, 70)], ids=str
+    ("text", "nodes", "links"),
+    [
+        (NON_LINEAR, 60, 90),
+        (NON_LINEAR, 500, 500),
+        (MUTUAL, 40, 70),
+        (LINEAR, 300, 700),
+        (LINEAR, 3000, 3000),
+        (ALTERNATING, 300, 700),
+    ],
+    ids=str,
 )
 def test_many_rounds_in_one_call_are_like_one_by_one(
     text: str, nodes: int, links: int, monkeypatch: pytest.MonkeyPatch
@@ -80,6 +102,21 @@ def test_many_rounds_in_one_call_are_like_one_by_one(
     for name in ("spread_loss", "spread_gain"):
         monkeypatch.setattr(LocalBackend, name, lambda *_, **__: None)
     assert followed() == together
+
+
+def test_columns_that_are_handed_on_are_found() -> None:
+    def found(text: str) -> object:
+        plans = [each for stratum in compile_plan(load(text)).strata for each in stratum.deltas if stratum.recursive]
+        heads = {plan.rule.head.relation for plan in plans}
+        inside = [plan for plan in plans if plan.scan is not None and plan.scan.relation in heads]
+        return handed_on(inside, sorted(heads))
+
+    assert found(LINEAR) == {"reach": 0}
+    assert found(LINEAR.replace("reach(x, y), link(y, z)", "link(x, y), reach(y, z)")) == {"reach": 1}
+    assert found(ALTERNATING) == {"even": 1, "odd": 0}
+    assert found(NON_LINEAR) is None, "joined with each other"
+    assert found(LINEAR.replace("reach(x, z) :-", "reach(z, x) :-")) is None, "at another place"
+    assert found(LINEAR.replace("reach(x, z) :-", "reach(x + 1, z) :-")) is None, "another value"
 
 
 def test_rules_that_make_values_go_on_where_there_was_no_room_for_them() -> None:

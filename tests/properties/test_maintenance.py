@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -13,6 +14,7 @@ from tests.properties.excuses import LIMITS, LOOSE, follow
 from tests.properties.programs import DECLARATIONS, SHAPES, Run, runs
 
 from whence import Session, Update, load
+from whence.backends.local import blocks, portions
 from whence.lang.types import Tuple
 from whence.limits import RunawayError
 from whence.reference import evaluate
@@ -20,6 +22,18 @@ from whence.session import STRATEGIES
 
 # `make test-long` asks for more.
 EXAMPLES = int(os.environ.get("WHENCE_EXAMPLES", "100"))
+# How tables are kept: as they choose; else portions of a recursion, however small, are followed one by one, too.
+TABLES = ("", "rows", "blocks", "changing")
+
+
+@contextmanager
+def kept(tables: str) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(blocks, "FORCED", tables)
+        if tables:
+            for name, value in (("LARGE", 1), ("MANY", 2), ("PORTION", 1)):
+                patch.setattr(portions, name, value)
+        yield
 
 
 class Followed:
@@ -64,14 +78,20 @@ def check_run(run: Run) -> None:
     count_sequence()
 
 
-@settings(
-    max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
-)
-@given(run=runs())
-def test_views_and_changes_match_the_reference(run: Run) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        check_run(run)
+@pytest.mark.parametrize("tables", TABLES)
+def test_views_and_changes_match_the_reference(tables: str) -> None:
+    few = EXAMPLES if "WHENCE_EXAMPLES" in os.environ or not tables else EXAMPLES // 4
+
+    @settings(
+        max_examples=few, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
+    )
+    @given(run=runs())
+    def match(run: Run) -> None:
+        with warnings.catch_warnings(), kept(tables):
+            warnings.simplefilter("ignore")
+            check_run(run)
+
+    match()
 
 
 @pytest.mark.parametrize("shape", SHAPES)

@@ -192,8 +192,26 @@ class StratumEpoch(Generic[Ids, Keys, Ranks]):
 
     def run_rounds(self) -> None:
         while any(self.queue.values()) or self.aggregates.is_pending:
+            self._reconsider_tables()
             if not self._run_small_rounds():
                 self._round()
+
+    def _reconsider_tables(self) -> Mapping[str, Ids]:
+        """Between rounds, all row numbers of this stratum that anybody holds are listed here, and rows may get others."""
+        found: dict[str, Ids] = {}
+        for name in () if self.is_stepped else self.plan.relations:  # in steps, those who are told of effects hold some
+            moved = self.backend.table(name).reconsider()
+            if moved is not None:
+                found[name] = moved
+                for batches in (self.lost, self.queue, self.suspended, self.put_back_from, self.made):
+                    batches[name] = [self.backend.renumbered(batch, moved) for batch in batches[name]]
+                self._renew_sample(name)
+        return found
+
+    def _renew_sample(self, name: str) -> None:
+        guard, queued = self.stratum.guard, self.queue[name]
+        if guard.rule is not None and guard.rule.head.relation == name:
+            guard.sample = (lambda: self.backend.decode(name, queued[-1])[-1]) if queued else None
 
     def _run_small_rounds(self) -> bool:
         """As many rounds as the backend takes in one call; whether it took any."""
@@ -206,8 +224,10 @@ class StratumEpoch(Generic[Ids, Keys, Ranks]):
             _MANY if limits.max_tuples is None else limits.max_tuples - backend.tuples() + 1,
         )
         seen = [(plan, self._seen_while_adding(plan)) for plan in plans]
-        gain = backend.spread_gain(seen, self.queue, self.stratum.rank, enough)
+        queued, self.queue = self.queue, {name: [] for name in self.queue}
+        gain = backend.spread_gain(seen, queued, self.stratum.rank, enough, self._reconsider_tables)
         if gain is None or not gain.rounds:
+            self.queue = queued
             return False
         self.queue = {name: [gain.left[name]] if name in gain.left else [] for name in self.queue}
         for name, batch in gain.done.items():
@@ -220,6 +240,14 @@ class StratumEpoch(Generic[Ids, Keys, Ranks]):
             self._tell_guard(gain.last, (gain.left if relation in gain.left else gain.done)[relation])
         guard.check(self.plan.relations, self.rounds, backend.tuples)
         return True
+
+    def _sees_members(self) -> bool:
+        """Whether what follows from rows of the stratum is joined with others of it, so that it matters which are the batch."""
+        return any(
+            isinstance(step, Join | Check) and step.relation in self.members
+            for plan in self._recursive_plans()
+            for step in plan.steps
+        )
 
     def _recursive_plans(self) -> Sequence[DeltaPlan]:
         return [plan for name in self.plan.relations for plan in self._plans(name, negated=False)]
@@ -246,7 +274,8 @@ class StratumEpoch(Generic[Ids, Keys, Ranks]):
             for plan in self._plans(name, negated=False):
                 for keys, ranks in self.backend.run(plan, batch, self._seen_while_adding(plan)):
                     self._add(plan, keys, ranks)
-            self.backend.table(name).change_flags(batch, off=BATCH)
+            if self._sees_members():
+                self.backend.table(name).change_flags(batch, off=BATCH)
             for groups in self.aggregates.over(name):
                 groups.grow(name, batch)
 
@@ -368,8 +397,7 @@ class StratumEpoch(Generic[Ids, Keys, Ranks]):
 
     def _make_present(self, name: str, batch: Ids) -> None:
         table = self.backend.table(name)
-        self.made[name].append(table.with_flags(batch, on=ADDED))
-        table.activate(batch, self.stratum.rank)
+        self.made[name].append(table.activate(batch, self.stratum.rank, is_batch=self._sees_members()))
 
     def _note_suspended(self, name: str, batch: Ids) -> None:
         """Rows that were present: what followed from them is taken away now."""

@@ -7,7 +7,7 @@ from typing import Generic, cast
 
 from whence.engine.guard import Guard
 from whence.engine.profile import Profile, ProfiledBackend, watched
-from whence.engine.protocol import ADDED, EXTERNAL, Backend, Ids, Keys, Ranks
+from whence.engine.protocol import EXTERNAL, Backend, Ids, Keys, Ranks
 from whence.engine.recompute import RecomputedStratum
 from whence.engine.stats import Stats
 from whence.engine.stratum import Delta, MaintainedStratum, Ranking
@@ -109,7 +109,7 @@ class Maintainer(Generic[Ids, Keys, Ranks]):
         with self.stats.phase("settle"):
             for name, delta in changes.items():
                 table = self.backend.table(name)
-                table.change_flags(delta.added, off=ADDED)
+                table.keep_added(delta.added)
                 table.erase(delta.gone)
 
     def are_outside(self, name: str, keys: Keys) -> list[bool]:

@@ -8,14 +8,21 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from whence.backends.local import parallel
-from whence.backends.local.hashing import CAPACITY, MASK, STEP, USED
+from whence.backends.local import blocks, parallel
+from whence.backends.local.hashing import BITS, CAPACITY, MASK, STEP, USED
 from whence.backends.local.memory import Growing
 from whence.backends.local.table import Table
-from whence.engine.protocol import ADDED, FREE, GONE, HIDDEN, QUEUED, SUSPENDED
+from whence.engine.protocol import ADDED, GONE, HIDDEN, QUEUED, SUSPENDED
 
 Row = tuple[int, ...]
 BIG = 1 << 40
+
+
+@pytest.fixture(autouse=True, params=["rows", "blocks"])
+def layout(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """All of it with a line for each row, and with rows that share lines."""
+    monkeypatch.setattr(blocks, "FORCED", request.param)
+    return str(request.param)
 
 
 def lines(rows: list[Row], arity: int = 2) -> np.ndarray:
@@ -64,7 +71,7 @@ def test_tables_grow() -> None:
     assert add(table, rows) == rows
     assert len(table) == 100_000
     assert table.handle[CAPACITY] >= 100_000
-    assert (table.find(lines(rows)) == np.arange(100_000)).all()
+    assert values(table, table.find(lines(rows))) == rows
     assert table.find(lines([(1, 1), (100_000, -100_000)])).tolist() == [-1, -1]
 
 
@@ -78,7 +85,7 @@ def test_new_rows_are_found_once_they_are_asked_for() -> None:
         assert table.with_flags(ids, on=SUSPENDED | QUEUED | HIDDEN | ADDED).tolist() == ids.tolist()
     assert len(table) == len(rows)
     assert under(table, (0,), (BIG,)) == [(BIG, 7)]
-    assert (table.find(lines(rows)) == np.arange(len(rows))).all()
+    assert values(table, table.find(lines(rows))) == rows
     assert table.find(lines([(1, 1)])).tolist() == [-1]
 
 
@@ -89,15 +96,15 @@ def test_new_rows_and_others_are_counted_alike(looked_up: str) -> None:
     table.activate(ids, 5)
     match looked_up:
         case "find":
-            assert table.find(lines([(3, 4)])).tolist() == [1]
+            assert table.find(lines([(3, 4)])).tolist() == ids[1:].tolist()
         case "add_supports":
             assert add(table, [(1, 2), (5, 6)]) == [(5, 6)]
             assert counts(table) == {(1, 2): 2, (3, 4): 1, (5, 6): 1}
         case "erase":
             table.erase(ids[:1])
-            assert table.find(lines([(1, 2), (3, 4)])).tolist() == [-1, 1]
+            assert table.find(lines([(1, 2), (3, 4)])).tolist() == [-1, ids[1]]
         case "drop_supports":
-            assert table.drop_supports(lines([(3, 4)]), unranked[:1]).tolist() == [1]
+            assert table.drop_supports(lines([(3, 4)]), unranked[:1]).tolist() == ids[1:].tolist()
     more = [(at, at) for at in range(10, 1000)]
     new = table.add_new(lines(more), np.full(len(more), -1, dtype=np.int32))
     assert values(table, new) == more
@@ -165,7 +172,7 @@ def test_erased_rows_are_gone_from_all_indexes() -> None:
     erase(table, [(1, 3)])
     assert under(table, (0,), (1,)) == [(1, 2)]
     assert under(table, (1,), (3,)) == [(2, 3)]
-    assert table.flags(np.array([1], dtype=np.int32)).tolist() == [FREE]
+    assert table.find(lines([(1, 3)])).tolist() == [-1]
 
 
 def test_rows_that_no_index_has_met_yet_can_be_erased() -> None:
@@ -185,7 +192,7 @@ def test_probes_leave_out_rows_with_forbidden_flags() -> None:
     table.change_flags(table.find(lines([(1, 2)])), on=GONE)
     picks, matches = table.index((0,)).probe(lines([(9,), (1,)], 1), GONE)
     assert (picks.tolist(), values(table, matches)) == ([1], [(1, 3)])
-    assert table.find(lines([(1, 2), (1, 3)]), GONE).tolist() == [-1, 1]
+    assert table.find(lines([(1, 2), (1, 3)]), GONE).tolist() == [-1, *matches.tolist()]
 
 
 def test_an_index_on_no_columns_has_all_rows() -> None:
@@ -218,7 +225,7 @@ def test_rows_with_equal_hashes_are_told_apart() -> None:
         assert under(table, (0,), (other,)) == [(other,)]
         erase(table, [(one,)])
         assert counts(table) == {(other,): 1}
-        assert table.find(lines([(one,), (other,)], 1)).tolist() == [-1, 1]
+        assert table.find(lines([(one,), (other,)], 1)).tolist() == [-1, *table.ids().tolist()]
 
 
 def test_support_is_well_founded_only_from_lower_ranks() -> None:
@@ -317,3 +324,60 @@ def test_what_tables_take_is_told() -> None:
     table.index((0,))
     assert without >= 50_000 * (2 * 4 + 4 * 4 + 4)
     assert table.nbytes >= without + 50_000 * 2 * 4
+
+
+def told(table: Table) -> dict[Row, tuple[int, ...]]:
+    ids = table.ids()
+    return {
+        row: known
+        for row, *known in zip(
+            values(table, ids),
+            table.counts(ids).tolist(),
+            table.ranks(ids).tolist(),
+            table.flags(ids).tolist(),
+            strict=True,
+        )
+    }
+
+
+@pytest.mark.parametrize("wide", [0, BIG, -BIG])
+def test_rows_keep_all_that_is_known_of_them_when_they_come_to_share_lines(
+    wide: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(blocks, "FORCED", "changing")
+    rng, table = random.Random(7), Table(3)
+    rows = sorted({(rng.randrange(3), rng.randrange(-40, 40), wide + rng.randrange(-300, 300)) for _ in range(5000)})
+    rng.shuffle(rows)
+    add(table, rows)
+    add(table, rng.sample(rows, 500))
+    table.activate(table.find(lines(rows[:100], 3)), 7)
+    erase(table, rows[200:400])
+    before, groups = told(table), {key: under(table, (0, 1), key) for key in {row[:2] for row in rows}}
+    for _ in range(3):
+        old = table.ids()
+        keys = values(table, old)
+        moved = table.reconsider()
+        assert moved is not None
+        assert values(table, moved[old]) == keys
+        assert told(table) == before
+        assert {key: under(table, (0, 1), key) for key in groups} == groups
+    add(table, rows[200:400])
+    assert under(table, (0, 1), rows[200][:2]) == sorted(row for row in rows if row[:2] == rows[200][:2])
+
+
+def test_rows_share_lines_where_they_lie_close_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blocks, "FORCED", "")
+    table, close = Table(2), [(one, other) for one in range(50) for other in range(100)]
+    add(table, close)
+    assert table.reconsider() is not None
+    assert table.handle[BITS] == blocks.BLOCK_BITS
+    assert table.reconsider() is None
+    add(table, [(one, 1000 * other) for one in range(100) for other in range(1, 400)])
+    assert table.reconsider() is not None, "now they do not"
+    assert table.handle[BITS] == 0
+    assert set(close) <= set(values(table, table.ids()))
+
+
+def test_no_other_layouts_are_known() -> None:
+    with pytest.raises(blocks.UnknownLayout, match="rows, blocks or changing"):
+        blocks.asked_for("columns")

@@ -34,6 +34,7 @@ from whence.engine.protocol import (
     Enough,
     Forbid,
     Gain,
+    Reconsider,
     Spread,
     Trace,
     Watch,
@@ -224,6 +225,9 @@ class LocalBackend:
     def without(self, ids: Ids, others: Ids) -> Ids:
         return without(ids, others)
 
+    def renumbered(self, ids: Ids, moved: Ids) -> Ids:
+        return moved[ids]
+
     # -- adapting views
 
     def observe(self, relation: str) -> Observed:
@@ -282,15 +286,20 @@ class LocalBackend:
         queued: Mapping[str, Sequence[Ids]],
         rank: int,
         enough: Enough,
+        reconsider: Reconsider[Ids],
     ) -> Gain[Ids] | None:
         spreading = self._spreading(plans, tuple(queued))
         if spreading is None:
             return None
-        batches = [self.concatenate(each) for each in queued.values()]
-        if spreading.is_left(batches, self.enumerated):
+        batches, watching = [self.concatenate(each) for each in queued.values()], Watching(self.watch, self._sized)
+        if (portions := spreading.portions(batches)) is not None:
+            spreading.start([forbid for _, forbid in plans])
+            gain, met = spreading.spread_portions(portions, rank, enough, watching, reconsider)
+        elif spreading.is_left(batches, self.enumerated):
             return None
-        spreading.start([forbid for _, forbid in plans])
-        gain, met = spreading.spread_gain(batches, rank, enough, Watching(self.watch, self._sized))
+        else:
+            spreading.start([forbid for _, forbid in plans])
+            gain, met = spreading.spread_gain(batches, rank, enough, watching)
         self.enumerated += met
         return gain
 

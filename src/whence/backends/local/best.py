@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from whence.backends.local.hashing import COLUMNS, LINES, STEP, WIDTH, find_line, hash_at, word_at
-from whence.backends.local.kernels import FLAGS, RANK
+from whence.backends.local.hashing import COLUMNS, LINES, WIDTH, find_line, hash_at, row_word, shape_of
+from whence.backends.local.kernels import FLAGS, RANK, row_end
 from whence.backends.local.links import ARENA, BEGIN, LENGTH, TABLE
 from whence.backends.local.memory import compiled, halves_at, kernel, words_at
 
@@ -27,11 +27,11 @@ def group_row(index: Any, words: Any, key: int, absent: int) -> int:
     line = find_line(index, words, key, hash_at(words, key, columns, 2))
     if line >= 0:
         base, arena, table = (line + 1) * index[WIDTH], halves_at(index[ARENA]), words_at(index[TABLE])
-        blocks, lines, width = halves_at(index[LINES]), halves_at(table[LINES]), table[WIDTH]
+        blocks, lines, shape = halves_at(index[LINES]), halves_at(table[LINES]), shape_of(table)
         begin = np.int64(blocks[base - BEGIN])
         for offset in range(begin, begin + blocks[base - LENGTH]):
             row = np.int64(arena[offset])
-            if not lines[(row + 1) * width - FLAGS] & absent:
+            if not lines[row_end(shape, row) - FLAGS] & absent:
                 return row  # type: ignore[return-value]
     return -1
 
@@ -51,18 +51,19 @@ def compare_rows(
 ) -> None:
     """The keys of rows, and how the value of each, in `column`, compares with that of its group."""
     table, index = words_at(address), words_at(index_address)
-    lines, width, step = halves_at(table[LINES]), table[WIDTH], table[STEP]
+    lines, shape = halves_at(table[LINES]), shape_of(table)
     output = words_at(index[TABLE])
+    found, found_shape = halves_at(output[LINES]), shape_of(output)
     words, columns = halves_at(keys.ctypes.data), len(key_columns)
     for at in range(len(ids)):
-        base = np.int64(ids[at]) * width
+        one = np.int64(ids[at])
         for key in range(columns):
-            keys[at, key] = word_at(lines, base, key_columns[key], step)
+            keys[at, key] = row_word(lines, shape, one, key_columns[key])
         row = group_row(index, words, 2 * columns * at, absent)
         results[at] = ALONE
         if row >= 0:
-            value = word_at(lines, base, column, step)
-            best = word_at(halves_at(output[LINES]), row * output[WIDTH], output_value, output[STEP])
+            value = row_word(lines, shape, one, column)
+            best = row_word(found, found_shape, row, output_value)
             results[at] = EQUAL if value == best else BETTER if (value < best) == (is_least == 1) else WORSE
 
 
@@ -90,8 +91,8 @@ def regroup(
     """
     rows, index = words_at(rows_address), words_at(index_address)
     table, output = words_at(rows[TABLE]), words_at(index[TABLE])
-    lines, width, step = halves_at(table[LINES]), table[WIDTH], table[STEP]
-    found, found_width, found_step = halves_at(output[LINES]), output[WIDTH], output[STEP]
+    lines, shape = halves_at(table[LINES]), shape_of(table)
+    found, found_shape = halves_at(output[LINES]), shape_of(output)
     blocks, arena, columns = halves_at(rows[LINES]), halves_at(rows[ARENA]), rows[COLUMNS]
     words = halves_at(keys.ctypes.data)
     old, new = 0, 0
@@ -107,16 +108,16 @@ def regroup(
             begin = np.int64(blocks[base - BEGIN])
             for offset in range(begin, begin + blocks[base - LENGTH]):
                 row = np.int64(arena[offset])
-                end = (row + 1) * width
+                end = row_end(shape, row)
                 if lines[end - FLAGS] & told[FORBID]:
                     continue
-                if told[BY_RANK] and lines[end - RANK] >= found[(there + 1) * found_width - RANK]:
+                if told[BY_RANK] and lines[end - RANK] >= found[row_end(found_shape, there) - RANK]:
                     continue
-                value = word_at(lines, row * width, told[VALUE], step)
+                value = row_word(lines, shape, row, told[VALUE])
                 if not is_defined or (value < best if told[IS_LEAST] else value > best):
                     is_defined, best = True, value
         if there >= 0:
-            value = word_at(found, there * found_width, told[OUTPUT_VALUE], found_step)
+            value = row_word(found, found_shape, there, told[OUTPUT_VALUE])
             if is_defined and value == best:
                 continue
             write_group(outdated, old, keys, at, output_keys, told[OUTPUT_VALUE], value)

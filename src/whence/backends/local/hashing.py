@@ -5,6 +5,10 @@ latency is what a look-up costs. `step` is the number of halves a column takes: 
 
 A slot of the hash table holds a line's number in its low bits, as many as it takes to number the slots, and above them the same
 bits of the line's hash. Nearly all lines that are not the one looked for are told by these bits, without going to the line.
+
+A line of a table may stand for several rows, which differ in the last bits of their last column only: it has the columns once,
+the last without these bits, and behind them what the owner keeps with each of the rows. The number of a row is that of its line
+followed by those bits.
 """
 
 from __future__ import annotations
@@ -19,8 +23,8 @@ from whence.backends.local.memory import Growing, address_of, compiled, halves_a
 
 EMPTY, DELETED = -1, -2
 # What a handle of hashed lines begins with.
-LINES, WIDTH, STEP, COLUMNS, CAPACITY, USED, SLOTS, MASK, FILLED, LIMIT = range(10)
-OWN = 10  # from here on a handle is the owner's
+LINES, WIDTH, STEP, COLUMNS, CAPACITY, USED, SLOTS, MASK, FILLED, LIMIT, BITS = range(11)
+OWN = 11  # from here on a handle is the owner's
 BLOCK = 32  # so many look-ups are under way at once
 FULL = 0xFFFFFFFF
 
@@ -47,27 +51,57 @@ def hash_at(halves: Any, base: int, columns: int, step: int) -> int:
 
 
 @compiled
-def same_words(halves: Any, base: int, step: int, key: Any, key_base: int, columns: int) -> bool:
-    """Whether a line has the words of a key, whose columns take two halves each."""
-    same = True
+def hash_key(key: Any, base: int, columns: int, bits: int) -> int:
+    """The hash of the line that a key is in: its last word without its last bits."""
+    hashed = np.uint64(0x2545F4914F6CDD1D)
     for column in range(columns):
+        word = word_at(key, base, column, 2)
+        if column == columns - 1:
+            word >>= bits
+        hashed = (hashed ^ np.uint64(word)) * np.uint64(0x9E3779B97F4A7C15)
+        hashed ^= hashed >> np.uint64(32)
+    return np.int64((hashed * np.uint64(0xD6E8FEB86659FD93)) >> np.uint64(32))  # type: ignore[return-value]
+
+
+@compiled
+def same_words(halves: Any, base: int, step: int, key: Any, key_base: int, columns: int, bits: int) -> bool:
+    """Whether a line has the words of a key, whose columns take two halves each, but for the last bits."""
+    same = True
+    for column in range(columns - 1):
         if word_at(halves, base, column, step) != word_at(key, key_base, column, 2):
             same = False
             break
+    if same and columns > 0:
+        same = word_at(halves, base, columns - 1, step) == word_at(key, key_base, columns - 1, 2) >> bits
     return same
+
+
+@compiled
+def shape_of(handle: Any) -> Any:
+    """What says where the words of a row are: the halves of a line, those of its columns, the bits, the step, the last column."""
+    return handle[WIDTH], handle[COLUMNS] * handle[STEP], handle[BITS], handle[STEP], handle[COLUMNS] - 1
+
+
+@compiled
+def row_word(lines: Any, shape: Any, row: int, column: int) -> int:
+    width, _, bits, step, last = shape
+    word = word_at(lines, (row >> bits) * width, column, step)
+    if column == last:
+        word = (word << bits) | (row & ((np.int64(1) << bits) - 1))
+    return word
 
 
 @compiled
 def find_line(handle: Any, key: Any, key_base: int, hashed: int) -> int:
     """The line with the words of a key, or -1."""
     lines, slots, mask = halves_at(handle[LINES]), halves_at(handle[SLOTS]), handle[MASK]
-    width, step, columns = handle[WIDTH], handle[STEP], handle[COLUMNS]
+    width, step, columns, bits = handle[WIDTH], handle[STEP], handle[COLUMNS], handle[BITS]
     slot = hashed & mask
     word = np.int64(slots[slot])
     while word != EMPTY:
         if (word ^ hashed) & (FULL ^ mask) == 0 and word != DELETED:
             line = word & mask
-            if same_words(lines, line * width, step, key, key_base, columns):
+            if same_words(lines, line * width, step, key, key_base, columns, bits):
                 return line  # type: ignore[no-any-return]
         slot = (slot + 1) & mask
         word = np.int64(slots[slot])
@@ -78,15 +112,19 @@ def find_line(handle: Any, key: Any, key_base: int, hashed: int) -> int:
 def hash_block(handle: Any, keys: Any, start: int, size: int, hashes: Any) -> None:
     """Hashes `size` keys from the one at `start`, and asks for the slots and then for the lines they may be in."""
     slots_at, lines_at = handle[SLOTS], handle[LINES]
-    mask, columns, length = handle[MASK], handle[COLUMNS], 4 * handle[WIDTH]
+    mask, columns, length, bits = handle[MASK], handle[COLUMNS], 4 * handle[WIDTH], handle[BITS]
+    low, own = (np.int64(1) << bits) - 1, (4 * (handle[WIDTH] - columns * handle[STEP])) >> bits
     for at in range(size):
-        hashes[at] = hash_at(keys, 2 * columns * (start + at), columns, 2)
+        hashes[at] = hash_key(keys, 2 * columns * (start + at), columns, bits)
         prefetch(slots_at + 4 * (hashes[at] & mask))
     slots = halves_at(slots_at)
     for at in range(size):
         word = np.int64(slots[hashes[at] & mask])
         if (word ^ hashes[at]) & (FULL ^ mask) == 0:
-            prefetch(lines_at + length * (word & mask))
+            place = lines_at + length * (word & mask)
+            if low:
+                place += own * (word_at(keys, 2 * columns * (start + at), columns - 1, 2) & low)
+            prefetch(place)
 
 
 @kernel("int int int")
@@ -117,18 +155,18 @@ def fill_slots(address: int, flags: int, unwanted: int) -> None:
 def read_lines(address: int, ids: Any, out: Any) -> None:
     """The words of the lines asked for."""
     handle = words_at(address)
-    lines, width, step = halves_at(handle[LINES]), handle[WIDTH], handle[STEP]
+    lines, shape = halves_at(handle[LINES]), shape_of(handle)
     for at in range(len(ids)):
         for column in range(out.shape[1]):
-            out[at, column] = word_at(lines, np.int64(ids[at]) * width, column, step)
+            out[at, column] = row_word(lines, shape, np.int64(ids[at]), column)
 
 
 @kernel("int ids int words")
 def read_column(address: int, ids: Any, column: int, out: Any) -> None:
     handle = words_at(address)
-    lines, width, step = halves_at(handle[LINES]), handle[WIDTH], handle[STEP]
+    lines, shape = halves_at(handle[LINES]), shape_of(handle)
     for at in range(len(ids)):
-        out[at] = word_at(lines, np.int64(ids[at]) * width, column, step)
+        out[at] = row_word(lines, shape, np.int64(ids[at]), column)
 
 
 @kernel("lines lines")
@@ -142,7 +180,7 @@ def choose_distinct(lines: Any, out: Any) -> int:
     for at in range(count):
         key = 2 * columns * at
         slot = hash_at(words, key, columns, 2) & (size - 1)
-        while slots[slot] != EMPTY and not same_words(chosen, 2 * columns * slots[slot], 2, words, key, columns):
+        while slots[slot] != EMPTY and not same_words(chosen, 2 * columns * slots[slot], 2, words, key, columns, 0):
             slot = (slot + 1) & (size - 1)
         if slots[slot] == EMPTY:
             slots[slot] = end
@@ -170,13 +208,18 @@ class HashedLines:
 
     def __init__(self, columns: int, step: int, own_halves: int, own_words: int) -> None:
         self.columns = columns
-        self.own_halves = own_halves
-        self.room = Growing(2 * BLOCK, columns * step + own_halves)
-        self.slot_room = Growing(4 * BLOCK, 1)
-        self.slots.fill(EMPTY)
         self.handle: Handle = np.zeros(OWN + own_words, dtype=np.int64)
         self.address = address_of(self.handle)
         self.handle[STEP], self.handle[COLUMNS] = step, columns
+        self.empty(own_halves, 0)
+
+    def empty(self, own_halves: int, bits: int) -> None:
+        """No lines, and so many rows to a line from now on. `own_halves` are those of all its rows."""
+        self.own_halves = own_halves
+        self.room = Growing((2 * BLOCK >> bits) or 1, self.columns * int(self.handle[STEP]) + own_halves)
+        self.slot_room = Growing(4 * BLOCK, 1)
+        self.handle[BITS] = bits
+        self.clear()
         self._moved()
 
     @property

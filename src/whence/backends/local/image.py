@@ -14,7 +14,7 @@ import numpy as np
 
 from whence.backends.local.backend import LocalBackend
 from whence.backends.local.cells import Cells
-from whence.backends.local.hashing import STEP, Halves
+from whence.backends.local.hashing import BITS, STEP, Halves
 from whence.backends.local.memory import DIGEST
 from whence.io.json_text import Json
 from whence.lang.types import PRIMITIVES, AdtKind, Kind, ListKind, Nullable, Primitive, RecordKind
@@ -39,15 +39,15 @@ def image_of(backend: LocalBackend) -> Image:
         pieces.append(each.rows.lines[: each.used].tobytes())
     tables: list[Json] = []
     for name, table in backend.tables.items():
-        tables.append([name, int(table.fields[STEP])])
-        pieces.append(table.rows.lines[table.ids()].tobytes())
+        tables.append([name, table.fields[STEP], table.fields[BITS]])
+        pieces.append(table.used_lines().tobytes())
     sizes: list[Json] = [len(each) for each in pieces]
     return Image({"layout": DIGEST, "cells": cells, "tables": tables, "sizes": sizes}, pieces)
 
 
 def fits(backend: LocalBackend, head: Mapping[str, Any]) -> bool:
     """Whether an image with this head is one of tables like these, written by loops like these."""
-    return head["layout"] == DIGEST and {name for name, _ in head["tables"]} == backend.tables.keys()
+    return head["layout"] == DIGEST and {name for name, *_ in head["tables"]} == backend.tables.keys()
 
 
 def restore(backend: LocalBackend, image: Image) -> None:
@@ -64,9 +64,9 @@ def restore(backend: LocalBackend, image: Image) -> None:
         )
         listed.append(cells)
     backend.dictionary.restore(list(_texts(lengths.tolist(), texts)), listed)
-    for name, step in head["tables"]:
+    for name, step, bits in head["tables"]:
         table = backend.tables[name]
-        table.restore(_lines(next(pieces), table.width_of(step)), step)
+        table.restore(_lines(next(pieces), table.width_of(step, bits)), step, bits)
 
 
 def split(head: Mapping[str, Any], data: memoryview) -> Sequence[memoryview]:

@@ -1,11 +1,11 @@
 """The compiled loops on the rows of a table.
 
-The line of a row is its columns and four halves with what the engine knows of it: the number of its derivations, how many of them
-are well founded, its rank and its flags.
+A line has the columns of its rows, and for each row four halves with what the engine knows of it: the number of its derivations,
+how many of them are well founded, its rank and its flags. Where a line stands for several rows, those that are not there are
+flagged as free.
 
-A line that is given up goes onto a stack of free lines, to be used again. Lines in use are put into the table's indexes only when
-one of these is asked for; the lines that wait for it are those from `LINKED` on, and those that were taken from the stack since,
-which still stand there between `FREE_COUNT` and `FREE_TOP`.
+A line none of whose rows is there goes onto a stack of free lines, to be used again. If the table has indexes, new rows are
+listed; they are put into the indexes only when one of these is asked for.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from whence.backends.local.hashing import (
+    BITS,
     BLOCK,
     CAPACITY,
     COLUMNS,
@@ -33,15 +34,37 @@ from whence.backends.local.hashing import (
     find_line,
     hash_at,
     hash_block,
+    hash_key,
     same_words,
+    shape_of,
+    word_at,
 )
 from whence.backends.local.memory import compiled, halves_at, kernel, prefetch, words_at
-from whence.engine.protocol import ADDED, BATCH, EXTERNAL, FREE, HIDDEN, QUEUED, SUSPENDED
+from whence.engine.protocol import ADDED, EXTERNAL, FREE, HIDDEN, QUEUED, SUSPENDED
 
-FREE_LINES, FREE_COUNT, FREE_TOP, LINKED, LISTED, TOO_WIDE = range(OWN, OWN + 6)
-OWN_WORDS, OWN_HALVES = 6, 4
-# What a row has behind its columns.
-COUNT, WELL, RANK, FLAGS = 4, 3, 2, 1  # halves before the line's end
+FREE_LINES, FREE_COUNT, ROWS, NEW, NEW_SIZE, NEW_COUNT, KEEPS_NEW, LISTED, TOO_WIDE = range(OWN, OWN + 9)
+OWN_WORDS, OWN_HALVES = 9, 4
+# What a row has.
+COUNT, WELL, RANK, FLAGS = 4, 3, 2, 1  # halves before its end
+# A flag of the first row of a line that is on the stack.
+UNUSED = 1 << 16
+
+
+@compiled
+def row_end(shape: Any, row: int) -> int:
+    """Behind what a line has of a row."""
+    width, columns, bits, _, _ = shape
+    return (row >> bits) * width + columns + (((row & ((np.int64(1) << bits) - 1)) + 1) << 2)
+
+
+@compiled
+def find_row(table: Any, words: Any, key: int, hashed: int) -> int:
+    """The row with the words of a key, or -1."""
+    line, bits = find_line(table, words, key, hashed), table[BITS]
+    if line < 0 or bits == 0:
+        return line
+    row = (line << bits) | (word_at(words, key, table[COLUMNS] - 1, 2) & ((np.int64(1) << bits) - 1))
+    return -1 if halves_at(table[LINES])[row_end(shape_of(table), row) - FLAGS] & FREE else row
 
 
 @compiled
@@ -68,15 +91,29 @@ def count_derivation(lines: Any, base: int, rank: int, row: int, queue: Any, lis
 
 
 @compiled
-def write_row(lines: Any, row: int, width: int, step: int, words: Any, key: int, columns: int) -> None:
-    """A row with one derivation, which is not present yet."""
+def write_key(lines: Any, shape: Any, line: int, words: Any, key: int) -> None:
+    """A line for the row of a key; none of its rows is there."""
+    width, halves, bits, step, last = shape
+    base = line * width
     if step == 1:
-        for column in range(columns):
-            lines[row * width + column] = words[key + 2 * column]
+        for column in range(last + 1):
+            lines[base + column] = words[key + 2 * column]
+        if bits:
+            lines[base + last] >>= bits
     else:
-        for half in range(2 * columns):
-            lines[row * width + half] = words[key + half]
-    base = (row + 1) * width
+        for half in range(halves):
+            lines[base + half] = words[key + half]
+        if bits:
+            word = word_at(words, key, last, 2) >> bits
+            lines[base + halves - 2], lines[base + halves - 1] = np.int32(word & FULL), np.int32(word >> 32)
+    if bits:
+        for end in range(base + halves + OWN_HALVES, base + width + 1, OWN_HALVES):
+            lines[end - FLAGS] = FREE
+
+
+@compiled
+def write_state(lines: Any, base: int) -> None:
+    """A row with one derivation, which is not present yet."""
     lines[base - COUNT], lines[base - WELL], lines[base - RANK] = 1, 0, 0
     lines[base - FLAGS] = SUSPENDED | QUEUED | HIDDEN | ADDED
 
@@ -90,9 +127,16 @@ def claim_rows(address: int, keys: Any, ranks: Any, start: int, queue: Any) -> i
     returns the number of keys done.
     """
     table = words_at(address)
-    lines, slots, free = halves_at(table[LINES]), halves_at(table[SLOTS]), halves_at(table[FREE_LINES])
-    width, step, columns, mask = table[WIDTH], table[STEP], table[COLUMNS], table[MASK]
+    lines, slots, free, new = (
+        halves_at(table[LINES]),
+        halves_at(table[SLOTS]),
+        halves_at(table[FREE_LINES]),
+        halves_at(table[NEW]),
+    )
+    width, step, columns, mask, bits = table[WIDTH], table[STEP], table[COLUMNS], table[MASK], table[BITS]
     used, free_count, filled, listed = table[USED], table[FREE_COUNT], table[FILLED], table[LISTED]
+    shape, low = shape_of(table), (np.int64(1) << bits) - 1
+    made, new_count = np.int64(0), table[NEW_COUNT]
     words = halves_at(keys.ctypes.data)
     hashes = np.empty(BLOCK, dtype=np.int64)
     line, total = start, keys.shape[0]
@@ -100,6 +144,8 @@ def claim_rows(address: int, keys: Any, ranks: Any, start: int, queue: Any) -> i
     while line < total:
         size = min(BLOCK, total - line)
         if filled + size > table[LIMIT] or free_count + table[CAPACITY] - used < size:
+            break
+        if table[KEEPS_NEW] and new_count + size > table[NEW_SIZE]:
             break
         if step == 1 and not fits_halves(words, line, size, columns):
             table[TOO_WIDE] = 1
@@ -109,36 +155,53 @@ def claim_rows(address: int, keys: Any, ranks: Any, start: int, queue: Any) -> i
             key = 2 * columns * (line + at)
             hashed = hashes[at]
             slot, reusable = hashed & mask, np.int64(-1)
-            word, row = np.int64(slots[slot]), np.int64(-1)
+            word, found = np.int64(slots[slot]), np.int64(-1)
             while word != EMPTY:
                 if word == DELETED:
                     reusable = slot
                 elif (word ^ hashed) & (FULL ^ mask) == 0 and same_words(
-                    lines, (word & mask) * width, step, words, key, columns
+                    lines, (word & mask) * width, step, words, key, columns, bits
                 ):
-                    row = word & mask
+                    found = word & mask
                     break
                 slot = (slot + 1) & mask
                 word = np.int64(slots[slot])
-            if row >= 0:
-                listed += count_derivation(lines, (row + 1) * width, ranks[line + at], row, queue, listed)
-                continue
-            if reusable >= 0:
-                slot = reusable
+            if found < 0:
+                if reusable >= 0:
+                    slot = reusable
+                else:
+                    filled += 1
+                if free_count > 0:
+                    free_count -= 1
+                    found = np.int64(free[free_count])
+                else:
+                    found = used
+                    used += 1
+                slots[slot] = np.int32((hashed & (FULL ^ mask)) | found)
+                write_key(lines, shape, found, words, key)
+                row = found << bits
+                if bits:
+                    row |= word_at(words, key, columns - 1, 2) & low
+                base = row_end(shape, row)
             else:
-                filled += 1
-            if free_count > 0:
-                free_count -= 1
-                row = np.int64(free[free_count])
-            else:
-                row = used
-                used += 1
-            slots[slot] = np.int32((hashed & (FULL ^ mask)) | row)
-            write_row(lines, row, width, step, words, key, columns)
+                row = found << bits
+                if bits:
+                    row |= word_at(words, key, columns - 1, 2) & low
+                base = row_end(shape, row)
+                if bits == 0 or not lines[base - FLAGS] & FREE:
+                    listed += count_derivation(lines, base, ranks[line + at], row, queue, listed)
+                    continue
+            write_state(lines, base)
+            made += 1
             queue[listed] = row
             listed += 1
+            if table[KEEPS_NEW]:
+                new[new_count] = row
+                new_count += 1
         line += size
     table[USED], table[FREE_COUNT], table[FILLED], table[LISTED] = used, free_count, filled, listed
+    table[NEW_COUNT] = new_count
+    table[ROWS] += made
     return line  # type: ignore[no-any-return]
 
 
@@ -146,43 +209,56 @@ def claim_rows(address: int, keys: Any, ranks: Any, start: int, queue: Any) -> i
 def append_rows(address: int, keys: Any, start: int) -> int:
     """Rows with one derivation, which are not there and for which there must be lines, behind the others and in no slots.
 
-    Stops where a key takes more than the columns of the table have; returns the number of keys done.
+    Each has a line for itself. Stops where a key takes more than the columns of the table have; returns the number of keys done.
     """
     table = words_at(address)
-    lines, width, step, columns = halves_at(table[LINES]), table[WIDTH], table[STEP], table[COLUMNS]
+    lines, shape, columns = halves_at(table[LINES]), shape_of(table), table[COLUMNS]
     words, line, total = halves_at(keys.ctypes.data), start, keys.shape[0]
-    while line < total and (step == 2 or fits_halves(words, line, 1, columns)):
-        write_row(lines, table[USED], width, step, words, 2 * columns * line, columns)
+    while line < total and (table[STEP] == 2 or fits_halves(words, line, 1, columns)):
+        write_key(lines, shape, table[USED], words, 2 * columns * line)
+        write_state(lines, row_end(shape, table[USED]))
         table[USED] += 1
+        table[ROWS] += 1
         line += 1
     return line
 
 
-# Two threads can claim rows at once: each takes the keys whose slots begin in its half of the slots, and the rows it makes go to
-# lines of its own. What would cross into the other half is left for later, and so is what is too wide.
+# Two threads can claim rows at once: each takes the keys whose slots begin in its half of the slots, and the lines it makes go to
+# where the other makes none. What would cross into the other half is left for later, and so is what finds no room.
 
 
-@kernel("int lines ids int int ids ids ids words")
+@kernel("int lines ids int int int ids ids ids ids words")
 def claim_half(
-    address: int, keys: Any, ranks: Any, upper: int, first: int, queue: Any, taken: Any, left: Any, ends: Any
+    address: int,
+    keys: Any,
+    ranks: Any,
+    upper: int,
+    first: int,
+    most: int,
+    queue: Any,
+    fresh: Any,
+    taken: Any,
+    left: Any,
+    ends: Any,
 ) -> None:
-    """`claim_rows` for one half of the slots, with new rows from line `first` on, for which there must be room.
+    """`claim_rows` for one half of the slots, with at most so many new lines from `first` on, for which there must be room.
 
-    `taken` are the slots of the rows made, `left` the keys left for later. `ends` says how many there are in `queue`, `taken` and
-    `left`, and how many slots were empty before.
+    `fresh` are the rows made, `taken` the slots of the lines made, `left` the keys left for later. `ends` says how many there are
+    in `queue`, `taken` and `left`, how many slots were empty before, and how many there are in `fresh`.
     """
     table = words_at(address)
     lines, slots = halves_at(table[LINES]), halves_at(table[SLOTS])
-    width, step, columns, mask = table[WIDTH], table[STEP], table[COLUMNS], table[MASK]
+    width, step, columns, mask, bits = table[WIDTH], table[STEP], table[COLUMNS], table[MASK], table[BITS]
+    shape, low = shape_of(table), (np.int64(1) << bits) - 1
     words, total = halves_at(keys.ctypes.data), keys.shape[0]
     hashes, own = np.empty(BLOCK, dtype=np.int64), np.empty(BLOCK, dtype=np.int64)
     half = (mask + 1) >> 1
     stop = half * (upper + 1)
-    listed, made, later, filled = np.int64(0), np.int64(0), np.int64(0), np.int64(0)
+    listed, made, later, filled, rows = np.int64(0), np.int64(0), np.int64(0), np.int64(0), np.int64(0)
     for start in range(0, total, BLOCK):
         size = 0
         for line in range(start, min(start + BLOCK, total)):
-            hashed = hash_at(words, 2 * columns * line, columns, 2)
+            hashed = hash_key(words, 2 * columns * line, columns, bits)
             if ((hashed & mask) >= half) == upper:
                 hashes[size], own[size] = hashed, line
                 size += 1
@@ -190,70 +266,96 @@ def claim_half(
         for at in range(size):
             word = np.int64(slots[hashes[at] & mask])
             if (word ^ hashes[at]) & (FULL ^ mask) == 0:
-                prefetch(table[LINES] + 4 * width * (word & mask))
+                place = 4 * width * (word & mask)
+                if bits:
+                    place += 4 * OWN_HALVES * (word_at(words, 2 * columns * own[at], columns - 1, 2) & low)
+                prefetch(table[LINES] + place)
         for at in range(size):
             key, hashed = 2 * columns * own[at], hashes[at]
-            slot, reusable, row = hashed & mask, np.int64(-1), np.int64(-1)
+            slot, reusable, found = hashed & mask, np.int64(-1), np.int64(-1)
             word = np.int64(slots[slot])
             while word != EMPTY:
                 if word == DELETED:
                     reusable = slot
                 elif (word ^ hashed) & (FULL ^ mask) == 0 and same_words(
-                    lines, (word & mask) * width, step, words, key, columns
+                    lines, (word & mask) * width, step, words, key, columns, bits
                 ):
-                    row = word & mask
+                    found = word & mask
                     break
                 slot += 1
                 if slot == stop:
                     break
                 word = np.int64(slots[slot])
-            if row >= 0:
-                listed += count_derivation(lines, (row + 1) * width, ranks[own[at]], row, queue, listed)
-            elif slot == stop or (step == 1 and not fits_halves(words, own[at], 1, columns)):
-                left[later] = own[at]
-                later += 1
-            else:
+            if found < 0:
+                if slot == stop or made == most or (step == 1 and not fits_halves(words, own[at], 1, columns)):
+                    left[later] = own[at]
+                    later += 1
+                    continue
                 if reusable >= 0:
                     slot = reusable
                 else:
                     filled += 1
-                row = first + made
-                slots[slot] = np.int32((hashed & (FULL ^ mask)) | row)
-                write_row(lines, row, width, step, words, key, columns)
+                found = first + made
+                slots[slot] = np.int32((hashed & (FULL ^ mask)) | found)
+                write_key(lines, shape, found, words, key)
                 taken[made] = slot
                 made += 1
-                queue[listed] = row
-                listed += 1
-    ends[0], ends[1], ends[2], ends[3] = listed, made, later, filled
+                row = found << bits
+                if bits:
+                    row |= word_at(words, key, columns - 1, 2) & low
+                base = row_end(shape, row)
+            else:
+                row = found << bits
+                if bits:
+                    row |= word_at(words, key, columns - 1, 2) & low
+                base = row_end(shape, row)
+                if bits == 0 or not lines[base - FLAGS] & FREE:
+                    listed += count_derivation(lines, base, ranks[own[at]], row, queue, listed)
+                    continue
+            write_state(lines, base)
+            fresh[rows] = row
+            rows += 1
+            queue[listed] = row
+            listed += 1
+    ends[0], ends[1], ends[2], ends[3], ends[4] = listed, made, later, filled, rows
 
 
-@kernel("int int int ids int ids int")
-def move_rows(address: int, first: int, down: int, taken: Any, made: int, queue: Any, listed: int) -> None:
-    """Moves the rows that `claim_half` made from line `first` on down by some lines."""
+@kernel("int int int ids int")
+def move_lines(address: int, first: int, down: int, taken: Any, made: int) -> None:
+    """Moves the lines that `claim_half` made from `first` on down."""
     table = words_at(address)
     lines, slots, width = halves_at(table[LINES]), halves_at(table[SLOTS]), table[WIDTH]
     for at in range(first * width, (first + made) * width):
         lines[at - down * width] = lines[at]
     for at in range(made):
         slots[taken[at]] -= down
-    for at in range(listed):
-        if queue[at] >= first:
-            queue[at] -= down
+
+
+@kernel("int int ids")
+def choose_rows(address: int, forbid: int, out: Any) -> int:
+    """The rows that are there and have none of the forbidden flags, in order; returns how many there are."""
+    table = words_at(address)
+    lines, shape, end = halves_at(table[LINES]), shape_of(table), 0
+    for row in range(table[USED] << table[BITS]):
+        if not lines[row_end(shape, row) - FLAGS] & (forbid | FREE):
+            out[end] = row
+            end += 1
+    return end
 
 
 @kernel("int int lines ids")
 def find_rows(address: int, forbid: int, keys: Any, out: Any) -> None:
     """For each key the equal row if it has none of the forbidden flags, else -1."""
     table = words_at(address)
-    lines, width, columns = halves_at(table[LINES]), table[WIDTH], table[COLUMNS]
+    lines, shape, columns = halves_at(table[LINES]), shape_of(table), table[COLUMNS]
     words = halves_at(keys.ctypes.data)
     hashes = np.empty(BLOCK, dtype=np.int64)
     for start in range(0, keys.shape[0], BLOCK):
         size = min(BLOCK, keys.shape[0] - start)
         hash_block(table, words, start, size, hashes)
         for at in range(size):
-            row = find_line(table, words, 2 * columns * (start + at), hashes[at])
-            if row >= 0 and lines[(row + 1) * width - FLAGS] & forbid:
+            row = find_row(table, words, 2 * columns * (start + at), hashes[at])
+            if row >= 0 and lines[row_end(shape, row) - FLAGS] & forbid:
                 row = -1
             out[start + at] = row
 
@@ -262,7 +364,7 @@ def find_rows(address: int, forbid: int, keys: Any, out: Any) -> None:
 def drop_supports(address: int, keys: Any, ranks: Any, lost: Any) -> int:
     """One derivation less for each key's row. Rows that lose their last well-founded one are suspended and listed."""
     table = words_at(address)
-    lines, width, columns = halves_at(table[LINES]), table[WIDTH], table[COLUMNS]
+    lines, shape, columns = halves_at(table[LINES]), shape_of(table), table[COLUMNS]
     words = halves_at(keys.ctypes.data)
     hashes = np.empty(BLOCK, dtype=np.int64)
     end = 0
@@ -270,8 +372,8 @@ def drop_supports(address: int, keys: Any, ranks: Any, lost: Any) -> int:
         size = min(BLOCK, keys.shape[0] - start)
         hash_block(table, words, start, size, hashes)
         for at in range(size):
-            row = find_line(table, words, 2 * columns * (start + at), hashes[at])
-            base = (row + 1) * width
+            row = find_row(table, words, 2 * columns * (start + at), hashes[at])
+            base = row_end(shape, row)
             lines[base - COUNT] -= 1
             if not lines[base - FLAGS] & SUSPENDED and ranks[start + at] < lines[base - RANK]:
                 lines[base - WELL] -= 1
@@ -286,7 +388,7 @@ def drop_supports(address: int, keys: Any, ranks: Any, lost: Any) -> int:
 def suspend_rows(address: int, keys: Any, lost: Any) -> int:
     """Suspends and lists each key's row, unless it is suspended already or was put in from outside."""
     table = words_at(address)
-    lines, width, columns = halves_at(table[LINES]), table[WIDTH], table[COLUMNS]
+    lines, shape, columns = halves_at(table[LINES]), shape_of(table), table[COLUMNS]
     words = halves_at(keys.ctypes.data)
     hashes = np.empty(BLOCK, dtype=np.int64)
     end = 0
@@ -294,8 +396,8 @@ def suspend_rows(address: int, keys: Any, lost: Any) -> int:
         size = min(BLOCK, keys.shape[0] - start)
         hash_block(table, words, start, size, hashes)
         for at in range(size):
-            row = find_line(table, words, 2 * columns * (start + at), hashes[at])
-            base = (row + 1) * width
+            row = find_row(table, words, 2 * columns * (start + at), hashes[at])
+            base = row_end(shape, row)
             if row >= 0 and not lines[base - FLAGS] & (SUSPENDED | EXTERNAL):
                 lines[base - FLAGS] |= SUSPENDED
                 lost[end] = row
@@ -305,42 +407,67 @@ def suspend_rows(address: int, keys: Any, lost: Any) -> int:
 
 @kernel("int ids")
 def erase_rows(address: int, ids: Any) -> None:
-    """Takes rows out of the table; their lines may be used again. None may be waiting to be linked."""
+    """Takes rows out of the table; lines that are empty then may be used again. None may be waiting to be linked."""
     table = words_at(address)
     lines, slots, free = halves_at(table[LINES]), halves_at(table[SLOTS]), halves_at(table[FREE_LINES])
-    width, step, columns, mask = table[WIDTH], table[STEP], table[COLUMNS], table[MASK]
+    width, step, columns, mask, bits = table[WIDTH], table[STEP], table[COLUMNS], table[MASK], table[BITS]
+    shape = shape_of(table)
     for at in range(len(ids)):
         row = np.int64(ids[at])
-        hashed = hash_at(lines, row * width, columns, step)
+        lines[row_end(shape, row) - FLAGS] = FREE
+        line = row >> bits
+        other = line << bits
+        while other >> bits == line and lines[row_end(shape, other) - FLAGS] & FREE:
+            other += 1
+        if other >> bits == line:  # which is there
+            continue
+        hashed = hash_at(lines, line * width, columns, step)
         slot = hashed & mask
-        word = np.int32((hashed & (FULL ^ mask)) | row)
+        word = np.int32((hashed & (FULL ^ mask)) | line)
         while slots[slot] != word:
             slot = (slot + 1) & mask
         slots[slot] = DELETED
-        lines[(row + 1) * width - FLAGS] = FREE
-        free[table[FREE_COUNT]] = row
+        lines[row_end(shape, line << bits) - FLAGS] = FREE | UNUSED
+        free[table[FREE_COUNT]] = line
         table[FREE_COUNT] += 1
-    table[FREE_TOP] = table[FREE_COUNT]
+    table[ROWS] -= len(ids)
 
 
-@kernel("int ids int")
-def activate(address: int, ids: Any, rank: int) -> None:
-    """Makes rows present: all the derivations they have are from lower ranks."""
+@kernel("int ids int int ids")
+def activate(address: int, ids: Any, rank: int, on: int, added: Any) -> int:
+    """Makes rows present, with flags `on`: all the derivations they have are from lower ranks.
+
+    Those that came in this epoch are listed in `added`, if there is room in it; returns how many there are.
+    """
     table = words_at(address)
-    lines, width = halves_at(table[LINES]), table[WIDTH]
+    lines, shape, end, is_told = halves_at(table[LINES]), shape_of(table), 0, len(added) > 0
     for at in range(len(ids)):
-        base = (np.int64(ids[at]) + 1) * width
+        base = row_end(shape, np.int64(ids[at]))
         lines[base - WELL] = lines[base - COUNT]
         lines[base - RANK] = rank
-        lines[base - FLAGS] = (lines[base - FLAGS] & ~(SUSPENDED | QUEUED | HIDDEN)) | BATCH
+        flags = lines[base - FLAGS]
+        lines[base - FLAGS] = (flags & ~(SUSPENDED | QUEUED | HIDDEN)) | on
+        if flags & ADDED and is_told:
+            added[end] = ids[at]
+            end += 1
+    return end
+
+
+@kernel("int int")
+def drop_flags(address: int, off: int) -> None:
+    """Takes flags from all rows."""
+    table = words_at(address)
+    lines, shape = halves_at(table[LINES]), shape_of(table)
+    for row in range(table[USED] << table[BITS]):
+        lines[row_end(shape, row) - FLAGS] &= ~off
 
 
 @kernel("int ids int int")
 def change_flags(address: int, ids: Any, on: int, off: int) -> None:
     table = words_at(address)
-    lines, width = halves_at(table[LINES]), table[WIDTH]
+    lines, shape = halves_at(table[LINES]), shape_of(table)
     for at in range(len(ids)):
-        base = (np.int64(ids[at]) + 1) * width
+        base = row_end(shape, np.int64(ids[at]))
         lines[base - FLAGS] = (lines[base - FLAGS] & ~off) | on
 
 
@@ -348,9 +475,9 @@ def change_flags(address: int, ids: Any, on: int, off: int) -> None:
 def choose_flags(address: int, ids: Any, on: int, off: int, out: Any) -> int:
     """Those of the rows that have all flags of `on` and none of `off`."""
     table = words_at(address)
-    lines, width, end = halves_at(table[LINES]), table[WIDTH], 0
+    lines, shape, end = halves_at(table[LINES]), shape_of(table), 0
     for at in range(len(ids)):
-        if lines[(np.int64(ids[at]) + 1) * width - FLAGS] & (on | off) == on:
+        if lines[row_end(shape, np.int64(ids[at])) - FLAGS] & (on | off) == on:
             out[end] = ids[at]
             end += 1
     return end
@@ -360,6 +487,6 @@ def choose_flags(address: int, ids: Any, on: int, off: int, out: Any) -> int:
 def read_halves(address: int, ids: Any, which: int, out: Any) -> None:
     """One of the halves behind the columns of each row."""
     table = words_at(address)
-    lines, width = halves_at(table[LINES]), table[WIDTH]
+    lines, shape = halves_at(table[LINES]), shape_of(table)
     for at in range(len(ids)):
-        out[at] = lines[(np.int64(ids[at]) + 1) * width - which]
+        out[at] = lines[row_end(shape, np.int64(ids[at])) - which]

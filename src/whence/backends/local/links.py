@@ -23,15 +23,15 @@ from whence.backends.local.hashing import (
     MASK,
     OWN,
     SLOTS,
-    STEP,
     USED,
     WIDTH,
     find_line,
     hash_at,
+    row_word,
     same_words,
-    word_at,
+    shape_of,
 )
-from whence.backends.local.kernels import FLAGS, FREE_COUNT, FREE_LINES, FREE_TOP, LINKED
+from whence.backends.local.kernels import FLAGS, KEEPS_NEW, NEW, NEW_COUNT, row_end
 from whence.backends.local.memory import compiled, halves_at, kernel, words_at
 
 ARENA, ARENA_SIZE, ARENA_USED, ARENA_WANTED, PLACE, PLACE_SIZE, ROWS, READY, TABLE, PROJECTION = range(OWN, OWN + 10)
@@ -43,9 +43,9 @@ BEGIN, LENGTH, ROOM = 3, 2, 1  # halves before the line's end
 def project(index: Any, row: int, key: Any) -> None:
     """A row's key."""
     table = words_at(index[TABLE])
-    lines = halves_at(table[LINES])
+    lines, shape = halves_at(table[LINES]), shape_of(table)
     for column in range(index[COLUMNS]):
-        word = word_at(lines, row * table[WIDTH], index[PROJECTION + column], table[STEP])
+        word = row_word(lines, shape, row, index[PROJECTION + column])
         key[2 * column], key[2 * column + 1] = np.int32(word & FULL), np.int32(word >> 32)
 
 
@@ -58,7 +58,7 @@ def claim_key(index: Any, key: Any) -> int:
     slot = hashed & mask
     word = np.int64(slots[slot])
     while word != EMPTY:
-        if (word ^ hashed) & (FULL ^ mask) == 0 and same_words(lines, (word & mask) * width, 2, key, 0, columns):
+        if (word ^ hashed) & (FULL ^ mask) == 0 and same_words(lines, (word & mask) * width, 2, key, 0, columns, 0):
             return word & mask  # type: ignore[no-any-return]
         slot = (slot + 1) & mask
         word = np.int64(slots[slot])
@@ -119,22 +119,15 @@ def link_rows(address: int, ids: Any, start: int) -> int:
 
 
 @compiled
-def waiting_row(table: Any, at: int) -> int:
-    """One of the rows that are in no index yet."""
-    taken = table[FREE_TOP] - table[FREE_COUNT]
-    if at < taken:
-        return np.int64(halves_at(table[FREE_LINES])[table[FREE_COUNT] + at])  # type: ignore[return-value]
-    return table[LINKED] + at - taken  # type: ignore[no-any-return]
-
-
-@compiled
 def link_waiting(address: int, indexes: Any, number: int) -> bool:
     """Puts the rows that wait for it into the indexes of a table, which are those with its number in front.
 
     False if there is no room, or an index had better be made anew; it is noted how far it came.
     """
     table = words_at(address)
-    total = table[FREE_TOP] - table[FREE_COUNT] + table[USED] - table[LINKED]
+    total, waiting = table[NEW_COUNT], halves_at(table[NEW])
+    if not table[KEEPS_NEW]:
+        return False
     if total == 0:
         return True
     for each in range(indexes.shape[0]):
@@ -145,13 +138,13 @@ def link_waiting(address: int, indexes: Any, number: int) -> bool:
             scratch = np.empty(2 * index[COLUMNS] + 1, dtype=np.int32)
             key = halves_at(scratch.ctypes.data)
             while index[READY] < total:
-                if not link_row(index, waiting_row(table, index[READY]), key):
+                if not link_row(index, np.int64(waiting[index[READY]]), key):
                     return False
                 index[READY] += 1
     for each in range(indexes.shape[0]):
         if indexes[each, 0] == number:
             words_at(indexes[each, 1])[READY] = 0
-    table[LINKED], table[FREE_TOP] = table[USED], table[FREE_COUNT]
+    table[NEW_COUNT] = 0
     return True
 
 
@@ -237,11 +230,11 @@ def expand_blocks(address: int, first: Any, last: Any, forbid: int, picks: Any, 
     """The pairs (line, row) for blocks found, without rows that have a forbidden flag."""
     index = words_at(address)
     table = words_at(index[TABLE])
-    lines, width, arena, end = halves_at(table[LINES]), table[WIDTH], halves_at(index[ARENA]), 0
+    lines, shape, arena, end = halves_at(table[LINES]), shape_of(table), halves_at(index[ARENA]), 0
     for line in range(len(first)):
         for offset in range(first[line], last[line]):
             row = np.int64(arena[offset])
-            if forbid and lines[(row + 1) * width - FLAGS] & forbid:
+            if forbid and lines[row_end(shape, row) - FLAGS] & forbid:
                 continue
             picks[end] = line
             matches[end] = row

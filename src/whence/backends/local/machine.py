@@ -28,15 +28,16 @@ from whence.backends.local.hashing import (
     LINES,
     MASK,
     SLOTS,
-    STEP,
     WIDTH,
     find_line,
     hash_at,
     hash_block,
+    row_word,
     same_words,
+    shape_of,
     word_at,
 )
-from whence.backends.local.kernels import FLAGS, RANK
+from whence.backends.local.kernels import FLAGS, RANK, find_row, row_end
 from whence.backends.local.links import ARENA, BEGIN, LENGTH
 from whence.backends.local.memory import compiled, halves_at, kernel, words_at
 from whence.lang.sizes import LARGEST_STRUCTURE
@@ -115,22 +116,22 @@ def _compute(op: int, left: int, right: int) -> int:
 def load_block(code: Any, ids: Any, start: int, blocks: Any) -> int:
     """The registers of the first block from changed rows; those that do not fit left out. Returns how many fit."""
     table = words_at(code[0])
-    lines, width, step = halves_at(table[LINES]), table[WIDTH], table[STEP]
+    lines, shape = halves_at(table[LINES]), shape_of(table)
     binds, equals, same = code[2], code[3], code[4]
     rank = blocks.shape[1] - RANKS
     end = 0
     for at in range(start, min(start + BLOCK, len(ids))):
-        base, offset, fits = np.int64(ids[at]) * width, SCAN + 2 * binds, True
+        row, offset, fits = np.int64(ids[at]), SCAN + 2 * binds, True
         for _ in range(equals):
-            fits = fits and word_at(lines, base, code[offset], step) == code[offset + 1]
+            fits = fits and row_word(lines, shape, row, code[offset]) == code[offset + 1]
             offset += 2
         for _ in range(same):
-            fits = fits and word_at(lines, base, code[offset], step) == word_at(lines, base, code[offset + 1], step)
+            fits = fits and row_word(lines, shape, row, code[offset]) == row_word(lines, shape, row, code[offset + 1])
             offset += 2
         if fits:
             for bind in range(SCAN, SCAN + 2 * binds, 2):
-                blocks[0, code[bind + 1], end] = word_at(lines, base, code[bind], step)
-            blocks[0, rank, end] = lines[base + width - RANK] if code[1] else -1
+                blocks[0, code[bind + 1], end] = row_word(lines, shape, row, code[bind])
+            blocks[0, rank, end] = lines[row_end(shape, row) - RANK] if code[1] else -1
             end += 1
     return end
 
@@ -163,7 +164,9 @@ def open_join(code: Any, at: int, blocks: Any, depth: int, size: int, keys: Any)
         word = np.int64(slots[slot])
         begin, end = np.int64(0), np.int64(0)
         while word != EMPTY:
-            if (word ^ hashed) & (FULL ^ mask) == 0 and same_words(lines, (word & mask) * width, 2, words, key, count):
+            if (word ^ hashed) & (FULL ^ mask) == 0 and same_words(
+                lines, (word & mask) * width, 2, words, key, count, 0
+            ):
                 base = ((word & mask) + 1) * width
                 begin = np.int64(lines[base - BEGIN])
                 end = begin + lines[base - LENGTH]
@@ -180,7 +183,7 @@ def match_join(code: Any, at: int, blocks: Any, depth: int, state: Any, pairs: A
     Returns their number, which is 0 when there are no more or it takes too long to find one.
     """
     table, index = words_at(code[at + 2]), words_at(code[at + 3])
-    lines, width, step = halves_at(table[LINES]), table[WIDTH], table[STEP]
+    lines, shape = halves_at(table[LINES]), shape_of(table)
     arena, forbid, same = halves_at(index[ARENA]), code[at + 4], code[at + 8]
     compared = at + JOINED + 2 * (code[at + 6] + code[at + 7])
     first, last = blocks[depth, blocks.shape[1] - FIRSTS], blocks[depth, blocks.shape[1] - LASTS]
@@ -201,11 +204,11 @@ def match_join(code: Any, at: int, blocks: Any, depth: int, state: Any, pairs: A
         if forbid or same:
             found, end = end, 0
             for pair in range(found):
-                base = rows[pair] * width
-                fits = not lines[base + width - FLAGS] & forbid
+                row = rows[pair]
+                fits = not lines[row_end(shape, row) - FLAGS] & forbid
                 for one in range(compared, compared + 2 * same, 2):
-                    fits = fits and word_at(lines, base, code[one], step) == word_at(lines, base, code[one + 1], step)
-                picks[end], rows[end] = picks[pair], rows[pair]
+                    fits = fits and row_word(lines, shape, row, code[one]) == row_word(lines, shape, row, code[one + 1])
+                picks[end], rows[end] = picks[pair], row
                 end += fits
     state[SIZES + 2 * depth + 1] = line
     return end
@@ -215,13 +218,13 @@ def match_join(code: Any, at: int, blocks: Any, depth: int, state: Any, pairs: A
 def gather_join(code: Any, at: int, blocks: Any, depth: int, pairs: Any, size: int) -> None:
     """A block at `depth` + 1 from pairs of a line and a row."""
     table = words_at(code[at + 2])
-    lines, width, step = halves_at(table[LINES]), table[WIDTH], table[STEP]
+    lines, shape = halves_at(table[LINES]), shape_of(table)
     binds, same, carried = code[at + 7], code[at + 8], code[at + 9]
     bound = at + JOINED + 2 * code[at + 6]
     for bind in range(bound, bound + 2 * binds, 2):
         column, register = code[bind], code[bind + 1]
         for pair in range(size):
-            blocks[depth + 1, register, pair] = word_at(lines, pairs[1, pair] * width, column, step)
+            blocks[depth + 1, register, pair] = row_word(lines, shape, pairs[1, pair], column)
     listed = bound + 2 * (binds + same)
     for carry in range(listed, listed + carried):
         register = code[carry]
@@ -238,9 +241,9 @@ def join_ranks(code: Any, at: int, blocks: Any, depth: int, pairs: Any, size: in
         out[pair] = ranks[pairs[0, pair]]
     if code[at + 5]:
         table = words_at(code[at + 2])
-        lines, width = halves_at(table[LINES]), table[WIDTH]
+        lines, shape = halves_at(table[LINES]), shape_of(table)
         for pair in range(size):
-            out[pair] = max(np.int64(out[pair]), np.int64(lines[(pairs[1, pair] + 1) * width - RANK]))
+            out[pair] = max(np.int64(out[pair]), np.int64(lines[row_end(shape, pairs[1, pair]) - RANK]))
 
 
 @compiled
@@ -249,7 +252,7 @@ def emit_joined(
 ) -> None:
     """Heads straight from the pairs of the last join, with no block in between."""
     table = words_at(code[at + 2])
-    lines, width, step = halves_at(table[LINES]), table[WIDTH], table[STEP]
+    lines, shape = halves_at(table[LINES]), shape_of(table)
     operands = at + code[at + 1] + 2
     for column in range(heads.shape[1]):
         source, word = code[operands + 2 * column], code[operands + 2 * column + 1]
@@ -261,7 +264,7 @@ def emit_joined(
                 heads[written + pair, column] = blocks[depth, word, pairs[0, pair]]
         else:
             for pair in range(size):
-                heads[written + pair, column] = word_at(lines, pairs[1, pair] * width, word, step)
+                heads[written + pair, column] = row_word(lines, shape, pairs[1, pair], word)
     join_ranks(code, at, blocks, depth, pairs, size, head_ranks[written:])
 
 
@@ -282,17 +285,16 @@ def keep_lines(code: Any, at: int, carried: int, blocks: Any, depth: int, kept: 
 def check_block(code: Any, at: int, blocks: Any, depth: int, size: int, keys: Any, pairs: Any) -> int:
     """Keeps the lines for which a row is there, or is not there."""
     table, count = words_at(code[at + 2]), code[at + 6]
-    lines, width, rank = halves_at(table[LINES]), table[WIDTH], blocks.shape[1] - RANKS
+    lines, shape, rank = halves_at(table[LINES]), shape_of(table), blocks.shape[1] - RANKS
     load_operands(code, at + CHECKED, count, blocks, depth, size, keys)
     words = halves_at(keys.ctypes.data)
     hash_block(table, words, 0, size, pairs[1])
     for line in range(size):
-        row = find_line(table, words, 2 * count * line, pairs[1, line])
-        base = (row + 1) * width
-        there = row >= 0 and not lines[base - FLAGS] & code[at + 3]
+        row = find_row(table, words, 2 * count * line, pairs[1, line])
+        there = row >= 0 and not lines[row_end(shape, row) - FLAGS] & code[at + 3]
         pairs[0, line] = there == (code[at + 4] == 1)
         if there and code[at + 5]:
-            blocks[depth, rank, line] = max(blocks[depth, rank, line], np.int64(lines[base - RANK]))
+            blocks[depth, rank, line] = max(blocks[depth, rank, line], np.int64(lines[row_end(shape, row) - RANK]))
     return keep_lines(code, at + CHECKED + 2 * count, code[at + 7], blocks, depth, pairs[0], size)
 
 

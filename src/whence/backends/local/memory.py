@@ -45,7 +45,7 @@ def _digest() -> str:
     a function changed that it takes from another file."""
     sources = [
         Path(__file__).with_stem(name)
-        for name in ("best", "cascade", "cells", "hashing", "kernels", "links", "machine", "memory", "rounds")
+        for name in ("best", "blocks", "cascade", "cells", "hashing", "kernels", "links", "machine", "memory", "rounds")
     ]
     joined = b"".join(path.read_bytes() for path in (*sources, Path(protocol.__file__), Path(sizes.__file__)))
     return hashlib.sha256(joined).hexdigest()[:12]

@@ -62,10 +62,12 @@ def spread_gain(
     told: Any,
 ) -> Any:
     """`queue` has a line for each table. In it, rows up to `begins` are done with, those up to `middles` are the round's, and
-    those up to `ends` are the next one's. `indexes` are those of the tables, each behind its table's number. Returns the queue.
+    those up to `ends` are the next one's. `indexes` are those of tables joined with, each behind its table's number. Returns the
+    queue.
     """
     relations, room = len(tables), queue.shape[1]
     none, batched = np.int64(0), np.int64(BATCH)  # typed, or Numba compiles what they are passed to once more
+    untold = np.empty(0, dtype=np.int32)
     told[STATUS] = DONE
     while True:
         if told[POINT] == BETWEEN_ROUNDS:
@@ -82,7 +84,7 @@ def spread_gain(
             told[RANK] += 1
             for each in range(relations):
                 begins[each], middles[each] = middles[each], ends[each]
-                activate(tables[each], queue[each, begins[each] : middles[each]], told[RANK])
+                activate(tables[each], queue[each, begins[each] : middles[each]], told[RANK], batched, untold)
             told[RELATION], told[NUMBER], told[POINT] = 0, 0, AT_PLAN
         relation = told[RELATION]
         while told[NUMBER] < plans.shape[0] and begins[relation] < middles[relation]:
@@ -95,9 +97,10 @@ def spread_gain(
             heads = carray(words_at(plan[HEADS]), (buffer, plan[ARITY]))
             ranks = carray(halves_at(plan[RANKS]), (buffer,))
             if told[POINT] == AT_PLAN:
-                for each in range(relations):
-                    if not link_waiting(tables[each], indexes, each):
-                        told[STATUS], told[TABLE] = NO_LINKS, each
+                for each in range(indexes.shape[0]):
+                    joined = indexes[each, 0]
+                    if not link_waiting(tables[joined], indexes, joined):
+                        told[STATUS], told[TABLE] = NO_LINKS, joined
                         return queue
                 state[NEXT] = state[DEPTH] = state[RESUME] = 0
                 told[POINT] = IN_PLAN

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -12,14 +13,16 @@ import numpy as np
 from whence.backends.local import cascade, machine, parallel, rounds
 from whence.backends.local.arrays import Ids, Lines
 from whence.backends.local.instructions import BUFFER, Assembled
+from whence.backends.local.portions import Portions, handed_on
 from whence.backends.local.table import Table
 from whence.backends.local.words import Words
-from whence.engine.protocol import Enough, Forbid, Gain, Spread, Watch
+from whence.engine.protocol import Enough, Forbid, Gain, Reconsider, Spread, Watch
 from whence.plan.steps import DeltaPlan
 
 # So many rows become present in one call, and so many derivations are met in it, before others have a say.
 ROWS, MET = 1 << 16, 1 << 20
 MANY = 4 * parallel.LARGE
+_ANY = 1 << 40
 
 
 def is_heavy(met: int) -> bool:
@@ -62,6 +65,19 @@ class Watching(NamedTuple):
     sized: Callable[[DeltaPlan], AbstractContextManager[None]]
 
 
+class _Run(NamedTuple):
+    """Of one call: the rows that became present and those that are next, by table; how many rounds it was, how many derivations
+    were met, in all and in the last round; the number of the plan that derived something new last, or -1.
+    """
+
+    done: list[Ids]
+    left: list[Ids]
+    rounds: int
+    met: int
+    met_last: int
+    last: int
+
+
 @dataclass
 class Spreading:
     """What follows from rows of some relations, by plans that all begin with one of them and derive one of them.
@@ -83,6 +99,17 @@ class Spreading:
         is_left = self.is_heavy or parallel.is_worthwhile(max(map(len, batches)))
         self.left_at = enumerated if is_left else None
         return is_left
+
+    @cached_property
+    def columns(self) -> Mapping[str, int] | None:
+        """By which portions can be told apart."""
+        return handed_on(self.plans, self.relations)
+
+    @cached_property
+    def joined(self) -> list[int]:
+        """The numbers of those tables whose indexes the plans use."""
+        used = {id(table) for assembled in self.described.assembled for table in assembled.tables}
+        return [at for at, table in enumerate(self.tables) if id(table) in used]
 
     def start(self, forbid: Sequence[Forbid]) -> None:
         for assembled, each in zip(self.described.assembled, forbid, strict=True):
@@ -115,16 +142,78 @@ class Spreading:
     def spread_gain(
         self, queued: Sequence[Ids], rank: int, enough: Enough, watching: Watching
     ) -> tuple[Gain[Ids], int]:
-        """The rows, and how many derivations were met."""
+        """Rounds until one is large: the rows, and how many derivations were met."""
+        large = (parallel.LARGE, MANY) if parallel.CORES > 1 else (ROWS, MET)
+        run = self._run(queued, rank, enough, large, watching)
+        self.is_heavy = is_heavy(run.met_last)
+        done, left = (
+            {name: ids for name, ids in zip(self.relations, each, strict=True) if len(ids)} for each in run[:2]
+        )
+        return Gain(done, left, run.rounds, self._plan(run.last)), run.met
+
+    def portions(self, queued: Sequence[Ids]) -> Portions | None:
+        """If what follows from these rows can be followed portion by portion."""
+        if self.columns is None:
+            return None
+        found = Portions(queued, self.tables, [self.columns[name] for name in self.relations])
+        return found if found.are_many() else None
+
+    def spread_portions(
+        self, portions: Portions, rank: int, enough: Enough, watching: Watching, reconsider: Reconsider[Ids]
+    ) -> tuple[Gain[Ids], int]:
+        """All rounds, of one portion after the other."""
+        done: list[list[Ids]] = [[] for _ in self.relations]
+        met = unwatched = most_rounds = made = 0
+        last, left = -1, portions.rest()
+        while made < enough.rows and (portion := portions.next()) is not None:
+            rounds_done, left = 0, portion
+            while any(map(len, left)) and rounds_done < enough.rounds and made < enough.rows:
+                allowed = Enough(enough.rounds - rounds_done, enough.rows - made)
+                run = self._run(left, rank + rounds_done, allowed, (_ANY, _ANY), watching)
+                left, rounds_done, met, unwatched = (
+                    run.left,
+                    rounds_done + run.rounds,
+                    met + run.met,
+                    unwatched + run.met,
+                )
+                for listed, ids in zip(done, run.done, strict=True):
+                    listed.append(ids)
+                made += sum(map(len, run.left)) + sum(map(len, run.done))
+                last = last if run.last < 0 else run.last
+                if unwatched > MET:
+                    unwatched = 0
+                    watching.watch.look()
+            most_rounds = max(most_rounds, rounds_done)
+            if any(map(len, left)):
+                break
+            for name, moved in reconsider().items():
+                at = self.relations.index(name)
+                portions.renumber(at, moved)
+                done[at] = [moved[np.concatenate(done[at])]]
+        rest = [np.concatenate(pair) for pair in zip(left, portions.rest(), strict=True)]
+        gain = Gain(
+            {name: np.concatenate(each) for name, each in zip(self.relations, done, strict=True) if each},
+            {name: each for name, each in zip(self.relations, rest, strict=True) if len(each)},
+            most_rounds,
+            self._plan(last),
+        )
+        return gain, met
+
+    def _plan(self, number: int) -> DeltaPlan | None:
+        return None if number < 0 else self.plans[number]
+
+    def _run(
+        self, queued: Sequence[Ids], rank: int, enough: Enough, large: tuple[int, int], watching: Watching
+    ) -> _Run:
         queue, ends = _queue(queued)
         begins, middles = np.zeros((2, len(ends)), dtype=np.int64)
         told = np.zeros(rounds.TOLD, dtype=np.int64)
         told[rounds.RANK], told[rounds.LAST] = rank, -1
-        told[rounds.MOST_ROUNDS], told[rounds.MOST_ROWS] = enough.rounds, min(enough.rows + int(ends.sum()), ROWS)
+        told[rounds.MOST_ROUNDS], told[rounds.MOST_ROWS] = enough.rounds, min(enough.rows, ROWS) + int(ends.sum())
         told[rounds.MOST_MET] = MET
-        told[rounds.LARGEST], told[rounds.HEAVIEST] = (parallel.LARGE, MANY) if parallel.CORES > 1 else (ROWS, MET)
+        told[rounds.LARGEST], told[rounds.HEAVIEST] = large
         while True:
-            indexes = [(at, index.address) for at, table in enumerate(self.tables) for index in table.indexes.values()]
+            indexes = [(at, index.address) for at in self.joined for index in self.tables[at].indexes.values()]
             queue = rounds.spread_gain(
                 self.described.plans,
                 self.described.tables,
@@ -146,15 +235,15 @@ class Spreading:
                 self.tables[told[rounds.TABLE]].link_new()
             else:
                 self._make_room(number, watching)
-        self.is_heavy = is_heavy(int(told[rounds.MET] - told[rounds.MET_BEFORE]))
-        last = int(told[rounds.LAST])
-        gain = Gain(
-            self._parts(queue, np.zeros_like(ends), middles),
-            self._parts(queue, middles, ends),
+        parts = list(zip(queue, middles.tolist(), ends.tolist(), strict=True))
+        return _Run(
+            [line[:middle] for line, middle, _ in parts],
+            [line[middle:end] for line, middle, end in parts],
             int(told[rounds.ROUNDS]),
-            None if last < 0 else self.plans[last],
+            int(told[rounds.MET]),
+            int(told[rounds.MET] - told[rounds.MET_BEFORE]),
+            int(told[rounds.LAST]),
         )
-        return gain, int(told[rounds.MET])
 
     def _make_room(self, number: int, watching: Watching) -> None:
         """For what the machine stopped for in a plan."""

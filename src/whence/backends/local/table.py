@@ -7,13 +7,26 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from whence.backends.local import hashing, kernels, parallel
+from whence.backends.local import blocks, hashing, kernels, parallel
 from whence.backends.local.arrays import Ids, Lines
-from whence.backends.local.hashing import FILLED, STEP, USED, Halves, HashedLines
+from whence.backends.local.hashing import BITS, FILLED, STEP, USED, Halves, HashedLines
 from whence.backends.local.index import Index
-from whence.backends.local.kernels import FREE_COUNT, FREE_LINES, FREE_TOP, LINKED, LISTED, TOO_WIDE
+from whence.backends.local.kernels import (
+    FREE_COUNT,
+    FREE_LINES,
+    KEEPS_NEW,
+    LISTED,
+    NEW,
+    NEW_COUNT,
+    NEW_SIZE,
+    ROWS,
+    TOO_WIDE,
+)
 from whence.backends.local.memory import Growing, address_of
-from whence.engine.protocol import FREE
+from whence.engine.protocol import ADDED, BATCH, FREE
+
+# So many rows that wait for indexes are not listed if these have fewer.
+MANY_NEW = 1 << 16
 
 
 class Table:
@@ -25,18 +38,22 @@ class Table:
         self.handle, self.address = self.rows.handle, self.rows.address
         self.fields = self.handle.data  # the same words, quicker to read one at a time
         self.free = Growing(0, 1)
+        self.new = Growing(0, 1)  # rows that wait for being put into indexes
         self.is_hashed = False  # as long as no row is looked up by value, none is in a slot
+        self.looked_at = 0  # how many rows there were when it was last asked whether they should share lines
+        if bits := blocks.first_bits(arity):
+            self._empty(bits)
         self.indexes: dict[tuple[int, ...], Index] = {}
 
     def __len__(self) -> int:
-        return self.fields[USED] - self.fields[FREE_COUNT]
+        return self.fields[ROWS]
 
     # -- reading
 
     def ids(self, forbid: int = 0) -> Ids:
         """The rows that have none of the forbidden flags."""
-        flags = self.rows.lines[: self.handle[USED], -kernels.FLAGS]
-        return np.flatnonzero((flags & (forbid | FREE)) == 0).astype(np.int32)
+        chosen: Ids = np.empty(len(self), dtype=np.int32)
+        return chosen[: kernels.choose_rows(self.address, forbid, chosen)]
 
     def keys(self, ids: Ids) -> Lines:
         """The rows by value."""
@@ -89,8 +106,13 @@ class Table:
         if not self.is_hashed:
             self.is_hashed = True
             if self.fields[USED]:
-                self.rows.fill_anew(len(self) + hashing.BLOCK, len(self.rows.slots), *self._unwanted())
+                self.rows.fill_anew(self._lines + hashing.BLOCK, len(self.rows.slots), *self._unwanted())
         return self.address
+
+    @property
+    def _lines(self) -> int:
+        """Those in slots."""
+        return self.fields[USED] - self.fields[FREE_COUNT]
 
     def _halves(self, ids: Ids, which: int) -> Ids:
         halves: Ids = np.empty(len(ids), dtype=np.int32)
@@ -99,15 +121,29 @@ class Table:
 
     # -- writing
 
-    def width_of(self, step: int) -> int:
-        """How many halves a line has whose columns take `step` each."""
-        return self.arity * step + kernels.OWN_HALVES
+    def width_of(self, step: int, bits: int) -> int:
+        """How many halves a line has whose columns take `step` each, and that so many bits of rows share."""
+        return self.arity * step + (kernels.OWN_HALVES << bits)
 
-    def restore(self, lines: Halves, step: int) -> None:
-        """Takes over the rows of a table like this one, with what is known of them. There may be none yet."""
+    def used_lines(self) -> Halves:
+        """The lines that have rows."""
+        lines = self.rows.lines[: self.fields[USED]]
+        flags, unused = self._unwanted()
+        used: Halves = lines[(lines[:, flags] & unused) == 0]
+        return used
+
+    def restore(self, lines: Halves, step: int, bits: int) -> None:
+        """Takes over the lines of a table like this one, with what is known of their rows. There may be none yet."""
+        if bits != self.fields[BITS]:
+            self._empty(bits)
         if step > self.fields[STEP]:
             self.rows.widen()
         self.rows.take_over(lines)
+        states = lines[:, self.arity * step :].reshape(-1, kernels.OWN_HALVES)
+        self.fields[ROWS] = int(np.count_nonzero((states[:, -kernels.FLAGS] & FREE) == 0))
+        self.is_hashed = False
+        if bits:
+            self.by_value()
 
     def add_supports(self, keys: Lines, ranks: Ids) -> Ids:
         """One more derivation per line of `keys`; the rows that are not present and were not queued yet."""
@@ -124,7 +160,9 @@ class Table:
         self.rows.make_lines(len(keys))
         while (done := kernels.append_rows(self.address, keys, done)) < len(keys):
             self.rows.widen()
-        return np.arange(first, first + len(keys), dtype=np.int32)
+        made = np.arange(first, first + len(keys), dtype=np.int32)
+        self._note_new(made)
+        return made
 
     def _add(self, keys: Lines, ranks: Ids) -> Ids:
         queue: Ids = np.empty(len(keys), dtype=np.int32)
@@ -135,22 +173,38 @@ class Table:
 
     def _add_by_halves(self, keys: Lines, ranks: Ids) -> Ids:
         """`add_supports` with two threads."""
-        size, handle = len(keys), self.handle
-        self._make_room(2 * size)
-        used = int(handle[USED])
-        queue, taken, left = np.empty((3, 2, size), dtype=np.int32)
-        ends = np.empty((2, 4), dtype=np.int64)
+        size, bits = len(keys), self.fields[BITS]
+        most = max(size >> (bits // 2), hashing.BLOCK)  # new lines, for each
+        self._make_room(2 * most)
+        used = self.fields[USED]
+        queue, fresh, taken, left = np.empty((4, 2, size), dtype=np.int32)
+        ends = np.empty((2, 5), dtype=np.int64)
 
         def claim(half: int) -> None:
-            first = used + half * size
-            kernels.claim_half(self.address, keys, ranks, half, first, queue[half], taken[half], left[half], ends[half])
+            kernels.claim_half(
+                self.address,
+                keys,
+                ranks,
+                half,
+                used + half * most,
+                most,
+                queue[half],
+                fresh[half],
+                taken[half],
+                left[half],
+                ends[half],
+            )
 
         parallel.run([partial(claim, 0), partial(claim, 1)])
-        (listed, made, later, filled), (listed_too, made_too, later_too, filled_too) = ends.tolist()
-        # The rows that the second thread made go right behind those of the first.
-        kernels.move_rows(self.address, used + size, size - made, taken[1], made_too, queue[1], listed_too)
-        handle[USED] = used + made + made_too
-        handle[FILLED] += filled + filled_too
+        (listed, made, later, filled, new), (listed_too, made_too, later_too, filled_too, new_too) = ends.tolist()
+        # The lines that the second thread made go right behind those of the first.
+        kernels.move_lines(self.address, used + most, most - made, taken[1], made_too)
+        for rows in (queue[1, :listed_too], fresh[1, :new_too]):
+            rows[rows >= (used + most) << bits] -= (most - made) << bits
+        self.fields[USED] = used + made + made_too
+        self.fields[FILLED] += filled + filled_too
+        self.fields[ROWS] += new + new_too
+        self._note_new(np.concatenate([fresh[0, :new], fresh[1, :new_too]]))
         queued = [queue[0, :listed], queue[1, :listed_too]]
         if later or later_too:
             rest = np.concatenate([left[0, :later], left[1, :later_too]])
@@ -163,22 +217,50 @@ class Table:
             self.rows.widen()
         else:
             self._make_room(hashing.BLOCK)
+            self._make_room_for_new(hashing.BLOCK)
 
     def _make_room(self, more: int) -> None:
-        self.rows.make_room(len(self), *self._unwanted(), more)
+        self.rows.make_room(self._lines, *self._unwanted(), more)
+
+    def _make_room_for_new(self, more: int) -> None:
+        wanted = self.fields[NEW_COUNT] + more
+        if not self.fields[KEEPS_NEW] or len(self.new.array) >= wanted:
+            return
+        if wanted > MANY_NEW and all(index.had_better_be_rebuilt(wanted) for index in self.indexes.values()):
+            self.fields[KEEPS_NEW] = self.fields[NEW_COUNT] = 0  # they will be
+        else:
+            self.new.grow(wanted + wanted // 2)
+            self.fields[NEW], self.fields[NEW_SIZE] = address_of(self.new.array), len(self.new.array)
+
+    def _note_new(self, rows: Ids) -> None:
+        """Rows that are to be put into the indexes."""
+        if self.fields[KEEPS_NEW]:
+            self._make_room_for_new(len(rows))
+        if self.fields[KEEPS_NEW]:
+            begin = self.fields[NEW_COUNT]
+            self.new.array[begin : begin + len(rows), 0] = rows
+            self.fields[NEW_COUNT] = begin + len(rows)
 
     def _unwanted(self) -> tuple[int, int]:
-        """The half with the flags, and the flag of lines that are no rows."""
-        return self.rows.lines.shape[1] - kernels.FLAGS, FREE
+        """The half with the flags of a line's first row, and the flag of lines that are not used."""
+        return self.rows.columns * self.fields[STEP] + kernels.OWN_HALVES - kernels.FLAGS, kernels.UNUSED
 
     def drop_supports(self, keys: Lines, ranks: Ids) -> Ids:
         """One derivation less per line of `keys`, which are all there; the rows that this suspended."""
         lost: Ids = np.empty(len(keys), dtype=np.int32)
         return lost[: kernels.drop_supports(self.by_value(), keys, ranks, lost)].copy()
 
-    def activate(self, ids: Ids, rank: int) -> None:
-        """Makes rows present, as part of the current batch."""
-        kernels.activate(self.address, ids, rank)
+    def activate(self, ids: Ids, rank: int, *, is_batch: bool = True) -> Ids:
+        """Makes rows present, as part of the current batch; those of them that came in this epoch."""
+        added: Ids = np.empty(len(ids), dtype=np.int32)
+        return added[: kernels.activate(self.address, ids, rank, BATCH if is_batch else 0, added)]
+
+    def keep_added(self, ids: Ids) -> None:
+        """Rows that came in this epoch, all of them: it is over."""
+        if len(ids) > len(self) // 4:
+            kernels.drop_flags(self.address, ADDED)
+        else:
+            self.change_flags(ids, off=ADDED)
 
     def change_flags(self, ids: Ids, *, on: int = 0, off: int = 0) -> None:
         if len(ids):
@@ -196,6 +278,41 @@ class Table:
             self.handle[FREE_LINES] = address_of(self.free.array)
         kernels.erase_rows(self.by_value(), ids)
 
+    # -- rows that share lines
+
+    def reconsider(self) -> Ids | None:
+        """Has rows share lines, or not, if that is better by now. If so, the new number of each row, by its old one."""
+        if not self.arity:
+            return None
+        bits = self.fields[BITS]
+        other = blocks.other_bits(self.address, bits, len(self), self._lines, self.looked_at)
+        if other == bits:
+            if len(self) >= 2 * self.looked_at:
+                self.looked_at = len(self)
+            return None
+        self.looked_at = len(self)
+        return self._lay_out(other)
+
+    def _lay_out(self, bits: int) -> Ids:
+        ids = self.ids()
+        keys, states = self.keys(ids), np.empty((len(ids), kernels.OWN_HALVES), dtype=np.int32)
+        blocks.read_states(self.address, ids, states)
+        moved: Ids = np.full(self.fields[USED] << self.fields[BITS], -1, dtype=np.int32)
+        self._empty(bits)
+        places: Ids = np.full(len(ids), -1, dtype=np.int32)
+        while blocks.place_rows(self.address, keys, states, places) < len(ids):
+            self._make_room(max(hashing.BLOCK, self._lines))
+        moved[ids] = places
+        for index in self.indexes.values():
+            index.rebuild(places, self.fields[USED] << bits)
+        return moved
+
+    def _empty(self, bits: int) -> None:
+        """Without rows, of which so many bits are to share a line."""
+        self.is_hashed = True
+        self.rows.empty(kernels.OWN_HALVES << bits, bits)
+        self.fields[ROWS] = self.fields[FREE_COUNT] = self.fields[NEW_COUNT] = 0
+
     # -- indexes
 
     def index(self, columns: tuple[int, ...]) -> Index:
@@ -204,27 +321,26 @@ class Table:
         if index is None:
             self.link_new()
             index = self.indexes[columns] = Index(columns, self.rows)
-            index.rebuild(self.ids(), int(self.handle[USED]))
+            index.rebuild(self.ids(), self.fields[USED] << self.fields[BITS])
+            self.fields[KEEPS_NEW] = 1
         else:
             self.link_new()
         return index
 
     def link_new(self) -> None:
         """Puts the rows made since into the indexes."""
-        fields = self.fields
-        used, linked, count, top = fields[USED], fields[LINKED], fields[FREE_COUNT], fields[FREE_TOP]
-        if used == linked and count == top:
+        count, is_kept = self.fields[NEW_COUNT], self.fields[KEEPS_NEW]
+        if not self.indexes or (is_kept and not count):
             return
-        fields[LINKED], fields[FREE_TOP] = used, count
-        if not self.indexes:
-            return
-        new = np.concatenate([self.free.array[count:top, 0], np.arange(linked, used, dtype=np.int32)])
+        self.fields[KEEPS_NEW], self.fields[NEW_COUNT] = 1, 0
+        new, lines = np.ascontiguousarray(self.new.array[:count, 0]), self.fields[USED] << self.fields[BITS]
         for index in self.indexes.values():
-            if index.had_better_be_rebuilt(len(new)):
-                index.rebuild(self.ids(), used)
+            if not is_kept or index.had_better_be_rebuilt(count):
+                index.rebuild(self.ids(), lines)
             else:
-                index.link(new, used)
+                index.link(new, lines)
 
     @property
     def nbytes(self) -> int:
-        return self.rows.nbytes + self.free.array.nbytes + sum(index.nbytes for index in self.indexes.values())
+        own = self.rows.nbytes + self.free.array.nbytes + self.new.array.nbytes
+        return own + sum(index.nbytes for index in self.indexes.values())
