@@ -23,7 +23,8 @@ from whence.engine.support import SupportStratum
 from whence.engine.windows import Windows
 from whence.io.changes import Changes, Update
 from whence.io.json_text import Json
-from whence.lang.types import Tuple
+from whence.io.text_columns import Coded, PlainColumns, distinct_lines
+from whence.lang.types import SYMBOL, Tuple
 from whence.limits import Limits, OnRound
 from whence.plan.digest import digest_of
 from whence.prepared import STRATEGIES, Prepared
@@ -111,8 +112,11 @@ class AtomicTables:
 
     # -- epochs
 
-    def start(self, facts: Mapping[str, list[Tuple]]) -> None:
-        """The first epoch, without a look at what is there before it. Windows that were kept have seen these facts already."""
+    def start(self, facts: Mapping[str, list[Tuple]], columns: Mapping[str, PlainColumns] | None = None) -> None:
+        """The first epoch, without a look at what is there before it. Windows that were kept have seen these facts already.
+
+        Facts of other relations, which forget nothing, may come as columns.
+        """
         with self.stats.phase("collect"):
             insertions = {name: list(dict.fromkeys(rows)) for name, rows in facts.items()}
             forgotten = [] if self._is_restored else [name for name in insertions if self.windows.forgets(name)]
@@ -120,7 +124,19 @@ class AtomicTables:
             for name, kept in self.windows.collect(passing, None).items() if passing else ():
                 insertions[name] = [row for row, stays in kept.items() if stays]
             encoded = {name: self._backend.encode(name, rows) for name, rows in insertions.items() if rows}
+            for name, each in (columns or {}).items():
+                if len(each):
+                    encoded[name] = distinct_lines(self._lines(each))
         self._maintainer.settle(self._maintainer.apply_encoded({}, encoded))
+
+    def _lines(self, given: PlainColumns) -> Lines:
+        lines: Lines = np.empty((len(given), len(given.columns)), dtype=np.int64)
+        for at, column in enumerate(given.columns):
+            if isinstance(column, Coded):
+                lines[:, at] = self._backend.dictionary.encode_column(column.values, SYMBOL)[column.places]
+            else:
+                lines[:, at] = column
+        return lines
 
     def apply(self, updates: list[Update], now: float | None, shows: Callable[[str], bool]) -> Changes:
         with self._all_or_nothing():

@@ -17,6 +17,7 @@ from whence.engine.windows import Windows
 from whence.io.changes import Changes, Update
 from whence.io.fact_text import read_fact
 from whence.io.frames import Frame, is_frame, rows_of_frame
+from whence.io.text_columns import PlainColumns
 from whence.lang.differences import why_rows_would_differ
 from whence.lang.fit import check_rows, holds_compounds, with_compounds
 from whence.lang.program import Program, lasting
@@ -56,7 +57,7 @@ class Session(Reader):
         self,
         program: Program | Prepared,
         *,
-        facts: Mapping[str, Iterable[Tuple] | Frame] | Iterable[str | tuple[str, Tuple]] | None = None,
+        facts: Mapping[str, Iterable[Tuple] | Frame | PlainColumns] | Iterable[str | tuple[str, Tuple]] | None = None,
         wanted: Iterable[str] | None = None,
         strategy: str = "support",
         record: Collection[str] = (),
@@ -79,12 +80,15 @@ class Session(Reader):
         with stats.phase("collect"):
             for name in given:
                 self._check_relation(name)
-            listed = {name: self._rows(name, rows) for name, rows in given.items()}
+            columns = {name: rows for name, rows in given.items() if isinstance(rows, PlainColumns)}
+            listed = {
+                name: self._rows(name, rows) for name, rows in given.items() if not isinstance(rows, PlainColumns)
+            }
             for name, rows in listed.items():
                 check_rows(self.program.relations[name], rows, self.program.types)
                 if holds_compounds(self.program.relations[name]):
                     rows[:] = map(with_compounds, rows)
-        self._atomic.start(listed)
+        self._atomic.start(listed, columns)
         self.epoch += 1
         self.last_epoch = work_of(stats)
 
@@ -306,7 +310,7 @@ def evaluate(
 
 def evaluated(
     program: Program,
-    facts: Mapping[str, Iterable[Tuple]],
+    facts: Mapping[str, Iterable[Tuple] | PlainColumns],
     *,
     wanted: Iterable[str] | None = None,
     limits: Limits = Limits(),  # noqa: B008 - immutable

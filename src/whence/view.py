@@ -11,6 +11,7 @@ from whence.backends.local.backend import LocalBackend
 from whence.backends.local.words import Words
 from whence.html import SHOWN_ROWS, shown_block, shown_note, shown_table, shown_title
 from whence.io.order import sort_rows
+from whence.io.text_columns import Coded, PlainColumns
 from whence.lang.program import Relation
 from whence.lang.types import (
     BOOL,
@@ -18,6 +19,7 @@ from whence.lang.types import (
     FLOAT,
     LEAST,
     NUMBER,
+    SYMBOL,
     UNSIGNED,
     Kind,
     Nullable,
@@ -107,6 +109,23 @@ class View:
         ids = table.ids()
         return [self._column(table.column(ids, at), field.kind, encode) for at, field in enumerate(self.fields)]
 
+    def plain_columns(self) -> PlainColumns | None:
+        """Numbers and texts by column; None if there are columns of other kinds."""
+        if not self.fields or any(field.kind not in (NUMBER, UNSIGNED, SYMBOL) for field in self.fields):
+            return None
+        table = self._backend.table(self.name)
+        ids = table.ids()
+        found: list[Words | Coded] = []
+        for at, field in enumerate(self.fields):
+            words = table.column(ids, at)
+            if field.kind != SYMBOL:
+                found.append(words)
+                continue
+            distinct, place = self._distinct(words, field.kind)
+            texts = self._backend.dictionary.decode_column(distinct, field.kind)
+            found.append(Coded(place[words].astype(np.int32), texts))  # type: ignore[arg-type]
+        return PlainColumns(tuple(found))
+
     def pandas(self) -> pd.DataFrame:
         table = self.arrow()
         frame = table.to_pandas()
@@ -121,13 +140,18 @@ class View:
         if is_whole(base(kind)):
             return self._whole(words, kind)
         # Each value that occurs is made once, then repeated where its word stands.
-        dictionary = self._backend.dictionary
-        occurs = np.zeros(dictionary.bound(kind), dtype=np.bool_)
+        distinct, place = self._distinct(words, kind)
+        values = self._backend.dictionary.decode_column(distinct, kind)
+        return encode(values, kind).take(pa.array(place[words]))
+
+    def _distinct(self, words: Words, kind: Kind) -> tuple[Words, Words]:
+        """The words that occur, and for each of them its place among those."""
+        occurs = np.zeros(self._backend.dictionary.bound(kind), dtype=np.bool_)
         occurs[words] = True
         distinct = np.flatnonzero(occurs)
         place = np.zeros(len(occurs), dtype=np.int64)
         place[distinct] = np.arange(len(distinct))
-        return encode(dictionary.decode_column(distinct, kind), kind).take(pa.array(place[words]))
+        return distinct, place
 
     def _whole(self, words: Words, kind: Kind) -> pa.Array:
         """Dates and the like: as NumPy has them, where it takes nil for no date."""

@@ -1,8 +1,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -16,11 +17,11 @@ from whence.cli.profiling import ProfileOption, ProfileToOption, tell_profile, w
 from whence.cli.programs import ConfinedOption, FunctionsOption, ProgramArgument, SimplifyOption, load_program
 from whence.cli.progress import Progress
 from whence.cli.terminal import err, show, show_diagnostic, summary_of
-from whence.io import FactError, output_path, print_size, read_relation, write_relation
+from whence.io import FactError, is_large, output_path, print_size, read_relation, write_relation
 from whence.io.confined import refuse_files_outside
 from whence.lang import ProgramError
 from whence.lang.load import ignored_in_one_shot, nothing_shown
-from whence.lang.program import Program
+from whence.lang.program import Program, Relation, Transfer
 from whence.lang.types import Tuple
 from whence.limits import Limits, OnRound, RunawayError
 from whence.pipeline.extras import MissingExtra
@@ -30,6 +31,7 @@ from whence.semiring import NotInThisSemiring
 
 if TYPE_CHECKING:
     from whence.engine.profile import Profile
+    from whence.io.text_columns import PlainColumns
     from whence.session import Session
 
 RUNAWAY = 3
@@ -150,9 +152,12 @@ def evaluate(
             )
             return
         with Progress(err, "reading", quiet=quiet) as progress:
+            in_session = semiring is None and engine != Engine.REFERENCE
             with waited(costs, "reading"):
-                given = read_inputs(loaded, facts, progress)
+                columns = _read_columns(loaded, facts) if in_session else {}
+                given = read_inputs(_without_inputs(loaded, columns), facts, progress)
             progress.text, tell = "evaluating", _telling(progress)
+            views: Mapping[str, Collection[Tuple]]
             evaluated: Session | None = None
             if semiring is not None:
                 if simplify:
@@ -164,10 +169,11 @@ def evaluate(
                     semiring, loaded, given, annotate, naive=naive, limits=limits, on_round=tell
                 )
             else:
-                found = _evaluated(loaded, given, engine, limits=limits, on_round=tell, simplify=simplify, costs=costs)
-                views, evaluated = found
+                views, evaluated = _evaluated(
+                    loaded, given, columns, engine, limits=limits, on_round=tell, simplify=simplify, costs=costs
+                )
         with waited(costs, "writing"):
-            _write(loaded, views, folder, quiet=quiet)
+            _write(loaded, views, evaluated, folder, quiet=quiet)
         if costs is not None and evaluated is not None:
             tell_profile(costs, evaluated, profile_to, title=f"whence eval {program}")
 
@@ -175,27 +181,28 @@ def evaluate(
 def _evaluated(
     program: Program,
     facts: Mapping[str, set[Tuple]],
+    columns: Mapping[str, PlainColumns],
     engine: Engine,
     *,
     limits: Limits,
     on_round: OnRound,
     simplify: bool,
     costs: Profile | None,
-) -> tuple[dict[str, set[Tuple]], Session | None]:
-    """The wanted relations, and the session that has them, if there was one."""
+) -> tuple[Mapping[str, Collection[Tuple]], Session | None]:
+    """The wanted relations, and the session that has them, if there was one. Some of the facts may be given as columns."""
     wanted = wanted_of(program)
     if engine == Engine.REFERENCE:
         return reference.evaluate(restrict(program, wanted), facts, limits=limits, on_round=on_round), None
-    if engine == Engine.AUTO and limits == Limits() and not simplify and costs is None:
+    if engine == Engine.AUTO and limits == Limits() and not simplify and costs is None and not columns:
         views = evaluate_if_small(restrict(program, wanted), facts, on_round=on_round)
         if views is not None:
             return views, None
     from whence import session  # noqa: PLC0415 - brings the engine
 
     found = session.evaluated(
-        program, facts, wanted=wanted, limits=limits, on_round=on_round, simplify=simplify, profile=costs
+        program, {**facts, **columns}, wanted=wanted, limits=limits, on_round=on_round, simplify=simplify, profile=costs
     )
-    return found.views(), found
+    return {name: found.relation(name) for name in wanted or program.relations}, found
 
 
 def wanted_of(program: Program) -> tuple[str, ...] | None:
@@ -229,7 +236,32 @@ def read_inputs(program: Program, folder: Path, progress: Progress) -> dict[str,
     return given
 
 
-def _write(program: Program, views: Mapping[str, set[Tuple]], folder: Path | None, *, quiet: bool) -> None:
+def _read_columns(program: Program, folder: Path) -> dict[str, PlainColumns]:
+    """Large inputs that are as plain as can be."""
+    inputs = list(program.transfers_of("input"))
+    read = [(each, program.relations[each.relation]) for each in inputs]
+    once = [(each, relation) for each, relation in read if sum(other is relation for _, other in read) == 1]
+    if not any(is_large(each, relation, folder) for each, relation in once):
+        return {}
+    from whence.io.text_columns import read_columns  # noqa: PLC0415 - brings NumPy
+
+    found = {relation.name: read_columns(each, relation, folder) for each, relation in once}
+    return {name: columns for name, columns in found.items() if columns is not None}
+
+
+def _without_inputs(program: Program, names: Collection[str]) -> Program:
+    kept = (each for each in program.transfers if each.kind != "input" or each.relation not in names)
+    return replace(program, transfers=tuple(kept))
+
+
+def _write(
+    program: Program,
+    views: Mapping[str, Collection[Tuple]],
+    session: Session | None,
+    folder: Path | None,
+    *,
+    quiet: bool,
+) -> None:
     for transfer in program.transfers:
         relation = program.relations[transfer.relation]
         if transfer.kind == "printsize":
@@ -238,7 +270,17 @@ def _write(program: Program, views: Mapping[str, set[Tuple]], folder: Path | Non
             path = output_path(transfer, relation, folder)
             # Nothing moves on the terminal while results are printed to it.
             with Progress(err, f"writing {path}", quiet=quiet or path is None):
-                write_relation(transfer, relation, program.types, views[relation.name], folder)
+                if session is None or not _written_as_columns(transfer, relation, session, folder):
+                    write_relation(transfer, relation, program.types, views[relation.name], folder)
+
+
+def _written_as_columns(transfer: Transfer, relation: Relation, session: Session, folder: Path | None) -> bool:
+    from whence.io.text_columns import MANY_ROWS, write_columns  # noqa: PLC0415 - brings NumPy
+
+    view = session.relation(relation.name)
+    if len(view) < MANY_ROWS or (columns := view.plain_columns()) is None:
+        return False
+    return write_columns(transfer, relation, columns, folder)
 
 
 def _telling(progress: Progress) -> Callable[[str, int, int], None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import sys
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sized
 from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
@@ -25,6 +25,8 @@ from whence.lang.transfers import Options, read_options
 from whence.lang.types import Tuple, Types
 
 _FRAME = 15
+# In bytes: below, it takes longer to load what reads columns.
+LARGE_FILE = 1 << 20
 
 
 @paused_collector()
@@ -74,9 +76,16 @@ def output_path(transfer: Transfer, relation: Relation, folder: Path | None) -> 
     return None if filename is None or folder is None else folder / filename
 
 
+def is_large(transfer: Transfer, relation: Relation, folder: Path) -> bool:
+    """Whether an `.input` names a file that is better read by columns (`text_columns`), if it can be."""
+    filename = _options(transfer, relation).filename
+    path = None if filename is None else folder / filename
+    return path is not None and path.is_file() and path.stat().st_size >= LARGE_FILE
+
+
 def print_size(transfer: Transfer, relation: Relation, tuples: Iterable[Tuple]) -> None:
     options = _options(transfer, relation)
-    _print(f"{options.name}\t{sum(1 for _ in tuples)}\n")
+    _print(f"{options.name}\t{len(tuples) if isinstance(tuples, Sized) else sum(1 for _ in tuples)}\n")
 
 
 def _options(transfer: Transfer, relation: Relation) -> Options:
