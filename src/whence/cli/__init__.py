@@ -99,6 +99,13 @@ COMMANDS = (
         "Run event programs, keep what is needed to say why, and ask.",
         PROGRAMS,
     ),
+    LazyCommand(
+        "format",
+        "whence.cli.format:format",
+        "Lay out the rules of programs the same way, whoever wrote them.",
+        PROGRAMS,
+    ),
+    LazyCommand("lsp", "whence.cli.lsp:lsp", "Answer an editor about programs (Language Server Protocol).", PROGRAMS),
     LazyCommand("shell", "whence.cli.shell:shell", "Ask questions, try updates and rules out, at a prompt.", QUESTIONS),
     LazyCommand(
         "why", "whence.cli.why:why", "Show why a fact holds: its smallest proof, down to base facts.", QUESTIONS

@@ -1,0 +1,15 @@
+from __future__ import annotations
+
+from whence.cli.evaluate import reported_errors
+from whence.pipeline.extras import extra
+
+
+def lsp() -> None:
+    """Answer an editor about programs: what is wrong, types, definitions, names, completion, layout.
+
+    It speaks the Language Server Protocol on its standard input and output; editors start it themselves.
+    """
+    with reported_errors(), extra("lsp"):
+        from whence.lsp.server import serve  # noqa: PLC0415 - an extra
+
+    serve()

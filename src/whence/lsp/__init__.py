@@ -1,0 +1,1 @@
+"""What editors ask about programs. `document` has the answers, `server` speaks the protocol."""
