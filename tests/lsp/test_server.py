@@ -63,9 +63,9 @@ def edit(path: Path, script: Callable[[Editor], Awaitable[None]]) -> None:
             await client.initialize_async(lsp.InitializeParams(lsp.ClientCapabilities()))
             client.initialized(lsp.InitializedParams())
             await script(editor)
+        finally:
             await client.shutdown_async(None)
             client.exit(None)
-        finally:
             await client.stop()
 
     asyncio.run(asyncio.wait_for(run(), 120))
@@ -139,7 +139,7 @@ def test_an_editor_is_answered(tmp_path: Path) -> None:
         typed = PROGRAM + "both(x) :- li"
         await editor.change(typed)
         listed = await client.text_document_completion_async(
-            lsp.CompletionParams(document, position(typed, "li", 2) if False else lsp.Position(7, 13))
+            lsp.CompletionParams(document, position(typed, ":- li", 5))
         )
         found = {each.label: each.detail for each in listed}
         assert found["link"] == "link(src:symbol, dst:symbol)"
@@ -158,7 +158,7 @@ def test_an_editor_is_answered(tmp_path: Path) -> None:
         again = await client.text_document_formatting_async(
             lsp.DocumentFormattingParams(document, lsp.FormattingOptions(4, insert_spaces=True))
         )
-        assert again == []
+        assert not again
 
     edit(tmp_path / "program.dl", script)
 
@@ -169,6 +169,6 @@ def test_places_are_right_behind_characters_outside_of_the_first_plane(tmp_path:
     async def script(editor: Editor) -> None:
         (problem,) = await editor.open(text)
         # Editors count in UTF-16: the smiling face takes two.
-        assert (problem.range.start.character, problem.range.end.character) == (15, 16)
+        assert (problem.range.start.character, problem.range.end.character) == (14, 15)
 
     edit(tmp_path / "program.dl", script)
