@@ -30,6 +30,7 @@ def test_every_program_there_is_keeps_its_meaning_and_stays() -> None:
         assert words(formatted) == words(text), path
         assert Written.of(formatted).module == Written.of(text).module, path
         assert format_program(formatted) == formatted, path
+        assert not [line for line in formatted.splitlines() if line.strip() in (">", ")", "(", "].")], path
 
 
 @given(st.sampled_from(PROGRAMS), st.randoms(use_true_random=False))
@@ -71,7 +72,7 @@ def test_layout(text: str, expected: str) -> None:
 
 
 def test_long_rules_have_a_line_for_each_literal() -> None:
-    literals = [f"relation_{at}(some_variable, another_{at})" for at in range(4)]
+    literals = [f"relation_{at}(some_variable, another_variable_{at})" for at in range(4)]
     assert format_program(f"head(x) :- {', '.join(literals)}.") == "head(x) :-\n    " + ",\n    ".join(literals) + ".\n"
 
 

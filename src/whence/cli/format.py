@@ -27,7 +27,7 @@ def format(  # noqa: A001 - the command is called so
 ) -> None:
     """Lay out the rules of programs the same way, whoever wrote them.
 
-    Only spaces and line breaks change: words and comments stay. A rule is on one line if it fits on 100 columns; if not, or if
+    Only spaces and line breaks change: words and comments stay. A rule is on one line if it fits on 120 columns; if not, or if
     its body begins on a line of its own, each literal has a line. What has comments inside, and what cannot be parsed, stays.
     """
     changed = 0

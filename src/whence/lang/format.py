@@ -16,7 +16,7 @@ from whence.lang import tree
 from whence.lang.parser import parse
 from whence.lang.source import Source
 
-WIDTH = 100
+WIDTH = 120
 INDENT = "    "
 _DIRECTIVES = (
     "decl type input output printsize limitsize comp init override pragma functor window lifetime event slow plan include once "
@@ -113,19 +113,26 @@ class _Layout:
 
     def _region(self, statements: Sequence[tree.Statement], start: int, end: int, indent: str) -> None:
         at = start
-        for statement in statements:
+        limits = [*(each.span.start for each in statements[1:]), end][: len(statements)]
+        for statement, limit in zip(statements, limits, strict=True):
             self._between(at, statement.span.start, indent)
-            self._put(statement, indent, joins=at > start and "\n" not in self.text[at : statement.span.start])
-            at = self._end(statement)
+            joins = at > start and "\n" not in self.text[at : statement.span.start]
+            at = self._end(statement, limit)
+            self._put(statement, at, indent, joins=joins)
         self._between(at, end, indent)
 
-    def _end(self, statement: tree.Statement) -> int:
-        """Behind its parameters, which are no part of the span of a directive: that is what errors underline."""
+    def _end(self, statement: tree.Statement, limit: int) -> int:
+        """Spans are what errors underline: of directives and declarations something may be behind them."""
         end = statement.span.end
-        if not (isinstance(statement, tree.Directive) and statement.params):
+        if isinstance(statement, tree.Rule | tree.Subsumption | tree.Component):
             return end
-        behind = self._inside(end, len(self.text))
-        return next((token.end for token in behind if token.text == ")"), end)
+        for token in self._inside(end, limit):
+            if token.kind in ("comment", "macro"):
+                break
+            end = token.end
+        if end == statement.span.end or _is(statement, self.text[statement.span.start : end]):
+            return end
+        return statement.span.end
 
     def _inside(self, start: int, end: int) -> Sequence[Token]:
         return self.tokens[bisect_right(self.starts, start - 1) : bisect_right(self.starts, end - 1)]
@@ -150,12 +157,11 @@ class _Layout:
         if gap.count("\n") > 1 and self.lines and self.lines[-1]:
             self.lines.append("")
 
-    def _put(self, statement: tree.Statement, indent: str, *, joins: bool) -> None:
+    def _put(self, statement: tree.Statement, end: int, indent: str, *, joins: bool) -> None:
         if isinstance(statement, tree.Component):
             self._component(statement, indent)
             return
-        inside = self._inside(statement.span.start, self._end(statement))
-        laid_out = self._laid_out(statement, inside, indent)
+        laid_out = self._laid_out(statement, end, indent)
         fits = joins and self.is_on_a_line and len(self.lines[-1]) + 1 + len(laid_out[0]) <= WIDTH
         self.is_on_a_line = len(laid_out) == 1
         if fits and self.is_on_a_line and "//" not in self.lines[-1]:
@@ -175,16 +181,20 @@ class _Layout:
             self.lines.pop()
         self.lines.append(f"{indent}}}")
 
-    def _laid_out(self, statement: tree.Statement, inside: Sequence[Token], indent: str) -> list[str]:
-        as_written = self.text[statement.span.start : self._end(statement)]
+    def _laid_out(self, statement: tree.Statement, end: int, indent: str) -> list[str]:
+        as_written = self.text[statement.span.start : end]
+        inside = self._inside(statement.span.start, end)
         if any(token.kind in ("comment", "macro") for token in inside):
             return _kept(as_written)
         kind = inside[0].text.removeprefix(".") if inside[0].kind == "directive" else "rule"
         lines = _lines(inside, kind, WIDTH - len(indent), as_list=_begins_body_on_a_line(inside, self.text))
-        again = parse(Source.of("\n".join(lines)))
-        if again.errors or again.module.statements != (statement,):
-            return _kept(as_written)
-        return lines
+        return lines if _is(statement, "\n".join(lines)) else _kept(as_written)
+
+
+def _is(statement: tree.Statement, text: str) -> bool:
+    """Whether the text is this statement, and nothing else."""
+    read = parse(Source.of(text))
+    return not read.errors and read.module.statements == (statement,)
 
 
 def _kept(text: str) -> list[str]:
