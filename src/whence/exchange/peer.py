@@ -1,9 +1,8 @@
 """A peer: its tables, its place in the shared store, and what it does there.
 
-A folder holds what the peer has to remember: which entries are in its tables (`peer.json`), what the tables held then
-(`baseline.json`), and, while something is under way, what (`pending.json`). Everything else follows from the store, so a crash
-at any instant leaves either the state before or one that the next call completes. `tables.image` is there to be quick: with
-it, nothing is derived, and only the entries behind it are read.
+A folder holds what the peer has to remember (`folder`). Everything else follows from the store, so a crash at any instant leaves
+either the state before or one that the next call completes. `tables.image` is there to be quick: with it, nothing is derived,
+and only the entries behind it are read.
 
     publish   what users changed becomes edits, and an entry of the store
     import    publish; read the entries of others, translate, filter by trust, decide conflicts; apply it to the tables
@@ -11,13 +10,11 @@ it, nothing is derived, and only the entries behind it are read.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from secrets import token_hex
-from typing import Any
 
 from whence.exchange.check import load_confederation
 from whence.exchange.checkpoint import read_checkpoint, write_checkpoint
@@ -25,24 +22,23 @@ from whence.exchange.compile import LOCAL, REJECTED, TRUSTED
 from whence.exchange.databases import open_tables
 from whence.exchange.edits import net_edits
 from whence.exchange.explain import ExchangeDerivations, Reason, costs, uses, whynot
+from whence.exchange.folder import PeerFolder, Tables
 from whence.exchange.instance import PARTS, Delta, Edit, Instance
 from whence.exchange.model import Confederation, Files, Relation
-from whence.exchange.parser import VERBS
 from whence.exchange.reconcile import Conflict, deferred, reconcile, resolution, undoing
 from whence.exchange.replica import Replica, edits_of, edits_to_json, files_at
-from whence.exchange.rows import row_from_json, row_to_json, show_row, sort_rows
+from whence.exchange.rows import show_row, sort_rows
 from whence.exchange.signing import make_key, signer
 from whence.exchange.store import EDITS, Entry, Refused, SharedStore
 from whence.exchange.tables import PeerTables, TablesWithChanges
-from whence.exchange.versions import KEY, publish_version, with_key
+from whence.exchange.versions import KEY, publish_version, with_key, with_policy, without_policy
 from whence.io.json_text import Json
 from whence.lang.load import Functions
 from whence.lang.types import Tuple
-from whence.pipeline.files import Damaged, StateError, reported_reading, write_file
+from whence.pipeline.files import StateError
 from whence.pipeline.lock import StateLock
 from whence.provenance.graph import Fact
 
-_STATE, _BASELINE, _NEXT, _PENDING = "peer.json", "baseline.json", "baseline.next.json", "pending.json"
 _CHECKPOINT = "tables.image"
 _WORTH = 10  # a checkpoint is written when a tenth of its rows have come since the last
 
@@ -78,12 +74,12 @@ class Peer:
     tables: PeerTables
     read: int
     hash: str
+    _memory: PeerFolder
     functions: Functions | None = None
     strategy: str = "support"
     on_step: Callable[[str], None] = lambda _: None
     _lock: StateLock | None = None
     _replica: Replica | None = field(default=None, repr=False)
-    _position: int | None = None  # up to which changes of the tables are in what was read of them
 
     # -- beginning and end
 
@@ -104,7 +100,7 @@ class Peer:
         """
         shared = SharedStore.create(store)
         folder.mkdir(parents=True, exist_ok=True)
-        if (folder / _STATE).exists():
+        if PeerFolder.is_one(folder):
             raise StateError([f"{folder} is a peer's folder already"])
         open_tables(where, folder)  # raises StateError before anything is published
         if signed and files is not None:
@@ -117,10 +113,8 @@ class Peer:
         if name not in known.peers:
             raise StateError([f"there is no peer {name} here; there are {', '.join(known.peers)}"])
         write_checkpoint(folder / _CHECKPOINT, replica.number, replica.hash, replica.files, replica.instance)
-        _write_json(folder / _BASELINE, {"position": None, "rows": {}})
-        place = {"store": os.path.relpath(store, folder), "tables": where}
-        state = {"format": 1, "peer": name, **place, "read": replica.number, "hash": replica.hash}
-        _write_json(folder / _STATE, state)
+        place: dict[str, Json] = {"store": os.path.relpath(store, folder), "tables": where}
+        PeerFolder.create(folder, {"peer": name, **place, "read": replica.number, "hash": replica.hash})
         return cls.open(folder)
 
     @classmethod
@@ -134,16 +128,24 @@ class Peer:
         on_step: Callable[[str], None] = lambda _: None,
     ) -> Peer:
         """Raises StateError if the folder is not a peer's, or in use. What a crash left half done is completed."""
-        if not (folder / _STATE).exists():
-            hint = "whence exchange init makes one"
-            raise StateError([f"{folder} is not a peer's folder"], hints=[hint])
+        memory = PeerFolder(folder)
         lock = StateLock(folder)
         try:
-            state = _read_json(folder / _STATE)
+            state = memory.state()
             store = SharedStore.open(folder / state["store"])
             own = tables or open_tables(state.get("tables"), folder)
             peer = cls(
-                folder, state["peer"], store, own, state["read"], state["hash"], functions, strategy, on_step, lock
+                folder,
+                state["peer"],
+                store,
+                own,
+                state["read"],
+                state["hash"],
+                memory,
+                functions=functions,
+                strategy=strategy,
+                on_step=on_step,
+                _lock=lock,
             )
             peer._complete()
         except BaseException:
@@ -215,18 +217,17 @@ class Peer:
     def pending_edits(self) -> list[Edit]:
         """What users changed since the last publication or import."""
         relations = self.relations
-        after = self._read_tables(relations)
-        return self._edits(relations, after)
+        return self._edits(relations, self._read_tables(relations)[0])
 
-    def _read_tables(self, relations: Sequence[Relation]) -> dict[str, set[Tuple]]:
+    def _read_tables(self, relations: Sequence[Relation]) -> tuple[Tables, int | None]:
+        """What they hold, and where to go on from where they tell their changes."""
+        before = self._memory.baseline()
         if not isinstance(self.tables, TablesWithChanges):
-            return self.tables.read(relations)
-        before = _read_json(self.folder / _BASELINE)
-        found, self._position = self.tables.read_since(relations, _rows_of_json(before["rows"]), before["position"])
-        return found
+            return self.tables.read(relations), None
+        return self.tables.read_since(relations, before, self._memory.position)
 
-    def _edits(self, relations: Sequence[Relation], after: Mapping[str, set[Tuple]]) -> list[Edit]:
-        before = self._baseline(_BASELINE)
+    def _edits(self, relations: Sequence[Relation], after: Tables) -> list[Edit]:
+        before = self._memory.baseline()
         parts = self._own_parts(relations)
         imported = {each.full_name: self.instance.part(each.full_name, TRUSTED) for each in relations}
         return net_edits(relations, before, after, parts, imported)
@@ -247,18 +248,17 @@ class Peer:
     def publish(self) -> Entry | None:
         """Publishes what users changed; None if nothing is."""
         relations = self.relations
-        after = self._read_tables(relations)
+        after, position = self._read_tables(relations)
         edits = self._edits(relations, after)
         if not edits:
-            if after != self._baseline(_BASELINE):
-                self._write_baseline(_BASELINE, after)
+            if after != self._memory.baseline() or position != self._memory.position:
+                self._memory.look(after, position)
             return None
         id_ = token_hex(8)
-        self._write_baseline(_NEXT, after)
-        _write_json(self.folder / _PENDING, {"step": "publish", "id": id_})
+        self._memory.begin(after, position, {"step": "publish", "id": id_})
         self.on_step("published")
         entry = self._append(edits, id_)
-        self._finish_publication()
+        self._memory.end()
         return entry
 
     def _append(self, edits: Sequence[Edit], id_: str | None = None) -> Entry:
@@ -268,10 +268,6 @@ class Peer:
         entry = self.store.publish(self.name, EDITS, edits_to_json(edits), sign=sign, id_=id_)
         assert entry is not None
         return entry
-
-    def _finish_publication(self) -> None:
-        (self.folder / _NEXT).replace(self.folder / _BASELINE)
-        (self.folder / _PENDING).unlink()
 
     # -- bringing the tables up to date
 
@@ -315,9 +311,9 @@ class Peer:
 
     def _apply(self, replica: Replica) -> Delta:
         rows = self._rows_of(replica)
-        delta = _difference(self._baseline(_BASELINE), rows)
-        self._write_baseline(_NEXT, rows)
-        _write_json(self.folder / _PENDING, {"step": "import", "read": replica.number, "hash": replica.hash})
+        delta = _difference(self._memory.baseline(), rows)
+        pending: dict[str, Json] = {"step": "import", "read": replica.number, "hash": replica.hash}
+        self._memory.begin(rows, self._memory.position, pending)
         self.on_step("applying")
         self.tables.apply(delta, replica.instance.confederation.relations_of(self.name))
         self._finish_import(replica.number, replica.hash)
@@ -325,33 +321,26 @@ class Peer:
 
     def _finish_import(self, read: int, hash_: str) -> None:
         self.on_step("applied")
-        state = _read_json(self.folder / _STATE)
-        _write_json(self.folder / _STATE, {**state, "read": read, "hash": hash_})
-        if (self.folder / _NEXT).exists():
-            (self.folder / _NEXT).replace(self.folder / _BASELINE)
-        (self.folder / _PENDING).unlink()
+        self._memory.end({"read": read, "hash": hash_})
         self.read, self.hash = read, hash_
 
     def _complete(self) -> None:
         """Goes on with what a crash interrupted."""
-        path = self.folder / _PENDING
-        if not path.exists():
-            (self.folder / _NEXT).unlink(missing_ok=True)
-            return
-        pending = _read_json(path)
-        if pending["step"] == "publish":
+        pending, after = self._memory.pending, self._memory.next()
+        if pending is None:
+            self._memory.forget()
+        elif pending["step"] == "publish":
             entries = self.store.entries(self.read, self.hash)
-            if any(each.id == pending["id"] for each in entries) and (self.folder / _NEXT).exists():
-                self._finish_publication()
+            if after is not None and any(each.id == pending["id"] for each in entries):
+                self._memory.end()
             else:
-                (self.folder / _NEXT).unlink(missing_ok=True)
-                path.unlink()
-            return
-        if (self.folder / _NEXT).exists():
-            files, _ = files_at(self.store, pending["read"])
-            delta = _difference(self._baseline(_BASELINE), self._baseline(_NEXT))
-            self.tables.apply(delta, load_confederation(files).relations_of(self.name))
-        self._finish_import(pending["read"], pending["hash"])
+                self._memory.forget()
+        else:
+            if after is not None:
+                files, _ = files_at(self.store, pending["read"])
+                delta = _difference(self._memory.baseline(), after)
+                self.tables.apply(delta, load_confederation(files).relations_of(self.name))
+            self._finish_import(pending["read"], pending["hash"])
 
     # -- what a peer decides
 
@@ -411,33 +400,14 @@ class Peer:
         return self.change(self.with_policy(statement))
 
     def with_policy(self, statement: str) -> Files:
-        text = statement.strip().removesuffix(".")
-        if text.partition(" ")[0] in VERBS:
-            text = f"{self.name} {text}"
-        return self._extended(f"{text}.")
+        return with_policy(files_at(self.store)[0], self.name, statement)
 
     def trust_again(self, name: str) -> Imported:
         """Takes a policy back, by its name or its text. Raises ValueError if there is none."""
         return self.change(self.without_policy(name))
 
     def without_policy(self, name: str) -> Files:
-        for policy in self.confederation.policies_of(self.name):
-            text = self.confederation.source.text[policy.span.start : policy.span.end]
-            shown = self.confederation.text_of(policy.span).removesuffix(".")
-            wanted = name.strip().removesuffix(".")
-            if wanted in (getattr(policy, "name", None), shown, shown.removeprefix(f"{self.name} ")):
-                return tuple((path, content.replace(text, "").rstrip() + "\n") for path, content in self._files())
-        raise ValueError(f"{self.name} has no policy {name}")
-
-    def _files(self) -> Files:
-        return files_at(self.store)[0]
-
-    def _extended(self, statement: str) -> Files:
-        files = list(self._files())
-        at = next((at for at, (name, _) in enumerate(files) if Path(name).stem == self.name), len(files) - 1)
-        name, text = files[at]
-        files[at] = (name, f"{text.rstrip()}\n{statement}\n")
-        return tuple(files)
+        return without_policy(files_at(self.store)[0], self.confederation, self.name, name)
 
     # -- questions
 
@@ -469,7 +439,7 @@ class Peer:
 
     def differences(self) -> Iterator[str]:
         """What the tables were left with by the last exchange, compared with what follows from the entries read."""
-        kept = self._baseline(_BASELINE)
+        kept = self._memory.baseline()
         fresh = Replica.at(self.store, self.read, functions=self.functions, strategy="recompute")
         unread = any(each.peer == self.name for each in self.store.entries(self.read, self.hash))
         for name, rows in self._rows_of(fresh).items() if not unread else ():
@@ -477,42 +447,13 @@ class Peer:
             for op, side in (("missing", delta.inserted), ("too much", delta.deleted)):
                 yield from (f"{show_row(name, row)} is {op}" for row in sort_rows(side.get(name, set())))
 
-    # -- files
 
-    def _baseline(self, name: str) -> dict[str, set[Tuple]]:
-        return _rows_of_json(_read_json(self.folder / name)["rows"])
-
-    def _write_baseline(self, name: str, tables: Mapping[str, set[Tuple]]) -> None:
-        content = {relation: [row_to_json(row) for row in sort_rows(rows)] for relation, rows in tables.items()}
-        _write_json(self.folder / name, {"position": self._position, "rows": content})
-
-
-def _rows_of_json(found: Mapping[str, Sequence[Sequence[Json]]]) -> dict[str, set[Tuple]]:
-    return {relation: {row_from_json(row) for row in rows} for relation, rows in found.items()}
-
-
-def _difference(before: Mapping[str, set[Tuple]], after: Mapping[str, set[Tuple]]) -> Delta:
+def _difference(before: Tables, after: Tables) -> Delta:
     names = {*before, *after}
     return Delta(
         {name: rows for name in names if (rows := after.get(name, set()) - before.get(name, set()))},
         {name: rows for name in names if (rows := before.get(name, set()) - after.get(name, set()))},
     )
-
-
-def _write_json(path: Path, content: object) -> None:
-    write_file(path, json.dumps(content, ensure_ascii=False).encode(errors="surrogatepass"))
-
-
-def _read_json(path: Path) -> dict[str, Any]:
-    with reported_reading(path):
-        data = path.read_bytes()
-    try:
-        found = json.loads(data)
-    except ValueError:
-        found = None
-    if not isinstance(found, dict):
-        raise Damaged(path, "this is not what was written there")
-    return found
 
 
 __all__ = ["Imported", "Peer", "Status"]

@@ -134,13 +134,15 @@ def value_from_json(value: Json) -> Value:
 
 
 def row_to_json(row: Tuple) -> list[Json]:
+    if {int, str}.issuperset(map(type, row)):
+        return list(row)  # type: ignore[arg-type] # most are, and there may be many
     return [value_to_json(value) for value in row]
 
 
 def row_from_json(row: Sequence[Json]) -> Tuple:
     """Raises ValueError."""
     if {int, str}.issuperset(map(type, row)):
-        return tuple(row)  # type: ignore[arg-type] # most are, and there may be many
+        return tuple(row)  # type: ignore[arg-type]
     return tuple(value_from_json(value) for value in row)
 
 

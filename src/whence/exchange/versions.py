@@ -6,7 +6,8 @@ from pathlib import Path
 
 from whence.exchange.check import load_confederation
 from whence.exchange.compile import compile_confederation
-from whence.exchange.model import Files
+from whence.exchange.model import Confederation, Files
+from whence.exchange.parser import VERBS
 from whence.exchange.replica import files_at, files_to_json, foreign_change
 from whence.exchange.signing import signer
 from whence.exchange.store import CATALOGUE, EDITS, SharedStore
@@ -48,3 +49,26 @@ def with_key(text: str, peer: str, public: str) -> str:
     for before in (f"peer {peer} {{", f"peer {peer}{{"):
         text = text.replace(before, f'peer {peer} signs with "{public}" {{')
     return text
+
+
+def with_policy(files: Files, peer: str, statement: str) -> Files:
+    """The text with one more policy of a peer, in the peer's own file if it has one."""
+    text = statement.strip().removesuffix(".")
+    if text.partition(" ")[0] in VERBS:
+        text = f"{peer} {text}"
+    listed = list(files)
+    at = next((at for at, (name, _) in enumerate(listed) if Path(name).stem == peer), len(listed) - 1)
+    name, content = listed[at]
+    listed[at] = (name, f"{content.rstrip()}\n{text}.\n")
+    return tuple(listed)
+
+
+def without_policy(files: Files, confederation: Confederation, peer: str, name: str) -> Files:
+    """The text without a policy, given by its name or its text. Raises ValueError if there is none."""
+    wanted = name.strip().removesuffix(".")
+    for policy in confederation.policies_of(peer):
+        text = confederation.source.text[policy.span.start : policy.span.end]
+        shown = confederation.text_of(policy.span).removesuffix(".")
+        if wanted in (getattr(policy, "name", None), shown, shown.removeprefix(f"{peer} ")):
+            return tuple((path, content.replace(text, "").rstrip() + "\n") for path, content in files)
+    raise ValueError(f"{peer} has no policy {name}")

@@ -35,11 +35,21 @@ def _text(node: object) -> str:
     """All that the node says, without places in the text."""
     if isinstance(node, Span):
         return ""
+    if isinstance(node, str):
+        return repr(node)
     if isinstance(node, tuple | list):
         return f"({' '.join(map(_text, node))})"
     if isinstance(node, frozenset):
         return f"{{{' '.join(sorted(map(_text, node)))}}}"
-    if is_dataclass(node):
-        parts = (_text(getattr(node, each.name)) for each in fields(node))
-        return f"{type(node).__name__}[{' '.join(parts)}]"
+    if names := _fields(type(node)):
+        return f"{type(node).__name__}[{' '.join([_text(getattr(node, name)) for name in names])}]"
     return repr(node)
+
+
+_FIELDS: dict[type, tuple[str, ...]] = {}  # there are few types, and many nodes
+
+
+def _fields(kind: type) -> tuple[str, ...]:
+    if kind not in _FIELDS:
+        _FIELDS[kind] = tuple(each.name for each in fields(kind)) if is_dataclass(kind) else ()
+    return _FIELDS[kind]
