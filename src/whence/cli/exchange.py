@@ -317,6 +317,9 @@ def why(
         instance = peer.instance if at is None else _instance_at(peer, at)
         _check_known(through, [*instance.confederation.mappings], "mapping")
         _check_known(source, instance.confederation.peers, "peer")
+        if not instance.holds(*fact):
+            hint = "whence exchange whynot says why" if at is None else f"not as of entry {at}"
+            raise ValueError(f"there is no {show_row(*fact)}: {hint}")
         derivations = ExchangeDerivations(instance)
         if cost:
             show(out, f"{show_row(*fact)} costs {peer.name} {peer.cost(*fact):g}")

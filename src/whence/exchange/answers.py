@@ -11,6 +11,7 @@ from dataclasses import replace
 from itertools import product
 
 from whence.exchange.check import load_confederation
+from whence.exchange.closed import closed_answers
 from whence.exchange.instance import Instance
 from whence.exchange.model import Files
 from whence.exchange.rows import has_null
@@ -37,7 +38,7 @@ def answers(instance: Instance, files: Files, text: str, *, nulls: bool = False)
 
 
 def sql_answers(instance: Instance, files: Files, peer: str, query: str, *, nulls: bool = False) -> set[Tuple]:
-    """The same for a query in SQL over the peer's tables. Aggregates and negation have no certain answers here: ValueError."""
+    """The same for a query in SQL over the peer's tables. With aggregates or negation it is about the rows that are there."""
     text = ""
     tables = {each.name: each for each in instance.confederation.relations_of(peer)}
     for name, relation in tables.items():
@@ -50,13 +51,11 @@ def sql_answers(instance: Instance, files: Files, peer: str, query: str, *, null
     module, errors = translate(source)
     if errors:
         raise ProgramError(source, tuple(errors))
+    given = [each for each in module.statements if isinstance(each, tree.Rule)]
+    if not all(map(_is_positive, given)):
+        return closed_answers(instance, tables, module, source, given[-1].heads[0].relation, nulls=nulls)
     full = {name: each.full_name for name, each in tables.items()}
-    rules = [
-        plain
-        for rule in module.statements
-        if isinstance(rule, tree.Rule)
-        for plain in _plain_rules(_with_names(rule, full))
-    ]
+    rules = [plain for rule in given for plain in _plain_rules(_with_names(rule, full))]
     heads = {rule.heads[0].relation for rule in rules}
     schemas = {
         name: [attribute.type.name for attribute in each.attributes]
@@ -81,10 +80,6 @@ def _plain_rules(rule: tree.Rule) -> Iterator[tree.Rule]:
             args.append(tree.Variable(f"column{at}", arg.span))
             bound.append(tree.Constraint("=", args[-1], arg, arg.span))
     for parts in _alternatives(rule.body):
-        if not all(isinstance(each, tree.Atom | tree.Constraint) and not _has_aggregate(each) for each in parts):
-            raise ValueError(
-                "a query has joins, comparisons, UNION and WITH RECURSIVE, but no aggregates and no negation"
-            )
         body = tree.And((*parts, *bound), rule.span) if len(parts) + len(bound) > 1 else parts[0]
         yield replace(rule, heads=(replace(head, args=tuple(args)),), body=body)
 
@@ -98,8 +93,8 @@ def _alternatives(formula: tree.Formula) -> list[tuple[tree.Formula, ...]]:
     return [(formula,)]
 
 
-def _has_aggregate(formula: tree.Formula) -> bool:
-    return any(isinstance(each, tree.Aggregate) for each in tree.walk(formula))
+def _is_positive(rule: tree.Rule) -> bool:
+    return not any(isinstance(each, tree.Aggregate | tree.Not) for each in tree.walk(rule.body))
 
 
 def _with_names(rule: tree.Rule, names: Mapping[str, str]) -> tree.Rule:
