@@ -149,6 +149,17 @@ experiments: $(BENCH)/.stamp  ## make the papers' figures again; tables and plot
 	$(BENCH)/bin/whence warm
 	for figure in $(EXPERIMENTS); do $(BENCH)/bin/python $$figure; done
 
+# The generator of the site lives apart, too: nobody else needs it.
+DOCS := .venv-docs
+$(DOCS)/.stamp: requirements-docs.lock
+	@$(FIND_PYTHON); "$$python" -m venv $(DOCS)
+	$(DOCS)/bin/python -m pip install --disable-pip-version-check --quiet --requirement requirements-docs.lock
+	touch $@
+
+.PHONY: docs
+docs: $(DOCS)/.stamp  ## make the documentation a site, with search, in build/site; every link is checked
+	$(DOCS)/bin/python tools/site.py build/site
+
 .PHONY: screenshots
 screenshots: setup chromium  ## make the pictures of docs/page.md
 	$(BIN)/python tools/screenshots.py
@@ -160,15 +171,16 @@ format: setup  ## rewrite the sources in the house style
 
 # The larger set is resolved first and constrains the smaller one, so that benchmarks run on the versions that the tests run on.
 .PHONY: lock
-lock:  ## pin the newest allowed versions: requirements.lock (dev), requirements-bench.lock (dev and bench)
+lock:  ## pin the newest allowed versions: requirements.lock (dev), requirements-bench.lock (dev and bench), requirements-docs.lock
 	@$(FIND_PYTHON); "$$python" -m venv build/lock
 	build/lock/bin/pip install --disable-pip-version-check --quiet uv==$(UV_VERSION)
 	build/lock/bin/uv pip compile $(LOCK_OPTIONS) --extra dev --extra bench --output-file requirements-bench.lock pyproject.toml
 	build/lock/bin/uv pip compile $(LOCK_OPTIONS) --extra dev --constraint requirements-bench.lock --output-file requirements.lock pyproject.toml
+	printf 'zensical\n' | build/lock/bin/uv pip compile $(LOCK_OPTIONS) --output-file requirements-docs.lock -
 LOCK_OPTIONS := --quiet --upgrade --universal --python-version 3.11 --no-emit-index-url --no-emit-find-links \
 	--custom-compile-command "make lock"
 
 .PHONY: clean
 clean:  ## remove everything that make made
-	rm -rf $(VENV) $(BENCH) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) $(BENCH) $(DOCS) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
