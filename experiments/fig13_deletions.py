@@ -125,7 +125,8 @@ EXPERIMENT = Experiment(
             ),
         ),
     ],
-    cut_off=1500,
+    cut_off=400,
+    of_processor=True,
     logarithmic=True,
 )
 

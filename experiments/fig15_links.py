@@ -22,14 +22,14 @@ def measure(scheme: str, tuples: float, seed: int) -> dict[str, float]:
         "traffic": made.kilobytes_a_node(),
         "state": made.state_a_node(),
         "time to converge": figures.seconds,
-        "real time": made.seconds,
+        "processor time": made.seconds,
     }
 
 
 def _under(results: object, scheme: str) -> str:
     simulated = results.median(scheme, results.points[-1], "time to converge")  # type: ignore[attr-defined]
-    real = results.median(scheme, results.points[-1], "real time")  # type: ignore[attr-defined]
-    return "cut off" if simulated is None else f"{simulated:.3g} s simulated, {real:.3g} s of real time"
+    real = results.median(scheme, results.points[-1], "processor time")  # type: ignore[attr-defined]
+    return "cut off" if simulated is None else f"{simulated:.3g} s simulated, {real:.3g} s of the processor"
 
 
 EXPERIMENT = Experiment(
@@ -47,7 +47,7 @@ EXPERIMENT = Experiment(
         "traffic": "kB a node",
         "state": "kB a node",
         "time to converge": "simulated s",
-        "real time": "s",
+        "processor time": "s",
     },
     measure=measure,
     claims=[
@@ -56,7 +56,8 @@ EXPERIMENT = Experiment(
             "eager, dense: does not finish in 5 minutes at 800 links", lambda results: _under(results, "eager dense")
         ),
     ],
-    cut_off=100,
+    cut_off=150,
+    of_processor=True,
 )
 
 if __name__ == "__main__":

@@ -101,6 +101,7 @@ EXPERIMENT = Experiment(
         ),
     ],
     cut_off=300,
+    of_processor=True,
 )
 
 if __name__ == "__main__":

@@ -89,6 +89,7 @@ EXPERIMENT = Experiment(
         ),
     ],
     cut_off=60,
+    of_processor=True,
 )
 
 if __name__ == "__main__":

@@ -50,6 +50,7 @@ class Experiment:
     measure: Measure
     claims: Sequence[Claim] = ()
     cut_off: float = 300.0  # seconds for one measurement
+    of_processor: bool = False  # whether these are seconds of the processor: the same if others use the machine, too
     logarithmic: bool = True
 
 
@@ -124,7 +125,7 @@ def _measure(results: Results, scheme: str, point: float, seeds: Sequence[int]) 
     for seed in seeds:
         gc.collect()
         try:
-            with _cut_off(experiment.cut_off):
+            with _cut_off(experiment.cut_off, of_processor=experiment.of_processor):
                 measured = experiment.measure(scheme, point, seed)
         except CutOff:
             results.cut.add((scheme, point))
@@ -137,17 +138,18 @@ def _measure(results: Results, scheme: str, point: float, seeds: Sequence[int]) 
 
 
 @contextmanager
-def _cut_off(seconds: float) -> Iterator[None]:
+def _cut_off(seconds: float, *, of_processor: bool) -> Iterator[None]:
     def stop(_signal: int, _frame: FrameType | None) -> None:
         raise CutOff
 
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    timer, rings = (signal.ITIMER_PROF, signal.SIGPROF) if of_processor else (signal.ITIMER_REAL, signal.SIGALRM)
+    before = signal.signal(rings, stop)
+    signal.setitimer(timer, seconds)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(timer, 0)
+        signal.signal(rings, before)
 
 
 # -- writing down ------------------------------------------------------------------------------------------------------
@@ -159,7 +161,8 @@ def _page(results: Results, seeds: int, *, plot: bool) -> Iterator[str]:
     yield experiment.question
     yield (
         f"{seeds} seed{'s' if seeds > 1 else ''}: the median, and in brackets the least and the greatest. "
-        f"A measurement that takes more than {experiment.cut_off:g} s is cut off."
+        f"A measurement that takes more than {experiment.cut_off:g} s{' of the processor' if experiment.of_processor else ''} "
+        "is cut off."
     )
     if plot:
         yield f"![{experiment.title}]({experiment.name}.svg)"

@@ -187,3 +187,17 @@ def test_what_goes_while_a_node_loses_what_it_knew_is_gone_everywhere(strategy: 
         network.crash(lost, after=moment * 0.0005, lasting=0.01, keeps_state=False)
         network.apply([("-", "node", (0,))])
         assert [network.rows("seen", node) for node in range(4)] == [{(1,), (2,)}] * 4
+
+
+def test_views_are_wrong_for_no_longer_than_an_epoch_takes() -> None:
+    """What nodes complete by themselves when all is at rest takes no time, whatever timers of lost messages still ring."""
+    program = load(
+        """.decl link(@a:symbol, b:symbol) .input link .output reach, far
+        reach(@x, y) :- link(@x, y). reach(@x, y) :- link(@x, z), reach(@z, y). far(@x, y) :- reach(@x, y), !link(@x, y)."""
+    )
+    network = Network(program, wiring=Wiring(Channel(latency=0.001, jitter=0.003, loss=0.2, fifo=False)), seed=3)
+    draw = random.Random(3)
+    links = [(a, b) for a in "abcdef" for b in "abcdef" if a != b]
+    for _ in range(5):
+        figures = network.apply([Update(draw.choice("+-"), "link", row) for row in draw.sample(links, 9)])
+        assert 0 <= figures.wrong_seconds <= figures.seconds

@@ -121,6 +121,7 @@ class Network:
         self.watched = Watched()
         self.epoch = -1
         self.lost: dict[Value, None] = {}  # nodes that others have to tell everything: they forgot it, or are new
+        self._is_settling = False
         self._runs = -1  # epochs, and what was done to recover
         self._root = Root(self)
         known = wiring.nodes if wiring is not None and wiring.links is not None else []
@@ -165,7 +166,9 @@ class Network:
         name = self.watched_tables.get(table)
         if name is None or (self.compiled.home[table] == EVERYWHERE and place != next(iter(self.processes))):
             return
-        self.watched.moments.append((self.simulation.now, name, row, is_there))
+        # What is settled when all is at rest was so as soon as the last message had come: timers may have rung in vain since.
+        time = max(self.simulation.last_activity, self._started) if self._is_settling else self.simulation.now
+        self.watched.moments.append((time, name, row, is_there))
 
     def expect(self, updates: Iterable[Update]) -> None:
         """Makes the nodes that updates speak of. Raises `PlaceError` for one that cannot be."""
@@ -265,8 +268,10 @@ class Network:
 
     def finish(self) -> EpochFigures:
         """Ends an epoch in which nothing happens any more: what it took."""
+        self._is_settling = True
         for place in self.active:
             self.processes[place].settle()
+        self._is_settling = False
         self.active = {}
         wrong = self.watched.wrong()
         wrong_until = max((time for time, _ in wrong), default=self._started)
