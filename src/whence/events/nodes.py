@@ -15,11 +15,12 @@ from whence.events.questions import Questions, Trees, Unanswerable
 from whence.events.schemes import Step, Trail
 from whence.events.store import SHORT, EventStore
 from whence.events.walk import HOPS, EndlessRun, Firing, grow
-from whence.events.wire import RUNS, Trails, Wire, row_bytes, varint
+from whence.events.wire import RUNS, Trails, Wire, row_bytes
 from whence.lang.types import Tuple
 from whence.provenance.graph import Fact
 from whence.provenance.proofs import Proof
 from whence.runtime import Address, Message, Port, Simulation, Size, Wiring
+from whence.runtime.varints import varint
 
 _NOBODY = 0  # the number of a question whose answer is kept, not shown
 

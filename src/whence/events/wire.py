@@ -8,16 +8,7 @@ from whence.events.program import EventProgram
 from whence.events.schemes import Trail
 from whence.lang.types import FLOAT, SYMBOL, Kind, Tuple, Value
 from whence.provenance.graph import Fact
-
-
-def varint(value: int) -> bytes:
-    """A number that is not negative, at seven bits a byte."""
-    found = bytearray()
-    while value >= 0x80:
-        found.append(value & 0x7F | 0x80)
-        value >>= 7
-    found.append(value)
-    return bytes(found)
+from whence.runtime.varints import varint
 
 
 class Wire:

@@ -23,7 +23,8 @@ from biodivine_aeon import Bdd
 
 from whence.lang.types import Value
 from whence.network.annotations import Algebra, Holder, Key, Names, Variable
-from whence.network.codec import Reader, Texts, varint
+from whence.network.codec import Reader, Texts
+from whence.runtime.varints import varint
 from whence.semiring.bdd import FormulaDiagrams
 from whence.semiring.depth_first import DepthFirstOrder
 from whence.semiring.labelled_order import LabelledOrder

@@ -25,13 +25,14 @@ from whence.lang.types import Tuple, Value
 from whence.network.aggregate_selection import AggregateSelection
 from whence.network.annotated_codec import AnnotatedShipment, Language, PlaceNames
 from whence.network.annotations import Algebra, Key, Rename, Variable
-from whence.network.codec import state_bytes, varint
+from whence.network.codec import state_bytes
 from whence.network.compiled import EVERYWHERE, LOCAL
 from whence.network.groups import Groups
 from whence.network.linear import LinearProgram, Used
 from whence.network.minship import MinShip, Policy
 from whence.network.triggers import Indexes, key_of
 from whence.runtime.termination import Phase
+from whence.runtime.varints import varint
 
 if TYPE_CHECKING:
     from whence.network.strategy import Shipped, Surroundings

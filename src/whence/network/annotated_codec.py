@@ -11,11 +11,12 @@ from typing import Any, NamedTuple
 
 from whence.lang.types import Value
 from whence.network.annotations import Algebra, Key, Rename, Variable
-from whence.network.codec import Codec, Reader, Texts, varint
+from whence.network.codec import Codec, Reader, Texts
 from whence.network.compiled import Compiled
 from whence.plan.localize import place_kind
 from whence.runtime.figures import Size
 from whence.runtime.termination import Phase
+from whence.runtime.varints import varint
 
 
 class PlaceNames:

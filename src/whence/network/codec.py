@@ -36,27 +36,12 @@ from whence.lang.types import (
 from whence.network.ranks import shown
 from whence.runtime.figures import Size
 from whence.runtime.termination import Phase
+from whence.runtime.varints import varint
 
 if TYPE_CHECKING:
     from whence.network.compiled import Compiled
 
 _REAL = struct.Struct("<d")
-_SMALL = [bytes([value]) for value in range(128)]
-
-
-def varint(value: int) -> bytes:
-    """
-    >>> varint(300).hex()
-    'ac02'
-    """
-    if value < 128:
-        return _SMALL[value]
-    out = bytearray()
-    while value >= 128:
-        out.append(value & 127 | 128)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
 
 
 def zigzag(value: int) -> int:

@@ -23,12 +23,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from whence.lang.types import Tuple, Value
-from whence.network.codec import Shipment, Told, state_bytes, varint
+from whence.network.codec import Shipment, Told, state_bytes
 from whence.network.compiled import EVERYWHERE, LOCAL
 from whence.network.groups import Groups
 from whence.network.ranks import BASE_RANK, above
 from whence.network.triggers import Found, Indexes, Present, key_of
 from whence.runtime.termination import Phase
+from whence.runtime.varints import varint
 
 if TYPE_CHECKING:
     from whence.network.strategy import Shipped, Surroundings

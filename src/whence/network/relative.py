@@ -11,7 +11,8 @@ from collections.abc import Collection, Iterable, Sequence
 
 from whence.lang.types import Value
 from whence.network.annotations import Algebra, Holder, Key, Names, Variable
-from whence.network.codec import Reader, Texts, varint
+from whence.network.codec import Reader, Texts
+from whence.runtime.varints import varint
 
 # A row that is derived, and what from: a variable, or rows; none for what is always there.
 Edge = tuple[Key, Variable | tuple[Key, ...]]

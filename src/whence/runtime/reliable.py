@@ -10,11 +10,7 @@ from dataclasses import dataclass, field
 
 from whence.runtime.figures import Size
 from whence.runtime.process import Message
-
-
-def varint_bytes(value: int) -> int:
-    """How many bytes a number takes, at seven bits each."""
-    return max(1, (value.bit_length() + 6) // 7)
+from whence.runtime.varints import varint_bytes
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from whence.runtime.figures import Size
 from whence.runtime.process import Address
-from whence.runtime.reliable import varint_bytes
+from whence.runtime.varints import varint_bytes
 
 Phase = tuple[int, int, int]
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from whence.lang.types import Tuple, Value, Variant
 from whence.runtime.figures import Size
 from whence.runtime.process import Message
-from whence.runtime.reliable import varint_bytes
+from whence.runtime.varints import varint_bytes
 from whence.sensors.rules import Environment
 from whence.topology.paths import Way
 
