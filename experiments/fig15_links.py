@@ -56,7 +56,7 @@ EXPERIMENT = Experiment(
             "eager, dense: does not finish in 5 minutes at 800 links", lambda results: _under(results, "eager dense")
         ),
     ],
-    cut_off=150,
+    cut_off=100,
     of_processor=True,
 )
 

@@ -84,7 +84,7 @@ EXPERIMENT = Experiment(
         *(f"{scheme}, {ways}, near" for ways in WAYS for scheme in ("perpendicular", "central")),
     ),
     across="nodes a side",
-    points=(4, 8, 16, 24, 32),
+    points=(4, 8, 16, 24),
     metrics={"messages": "a tuple", "hottest node": "messages a tuple", "lifetime": "days"},
     measure=measure,
     claims=[
