@@ -158,6 +158,12 @@ def test_pragmas_that_say_nothing_are_refused(pragma: str, problem: str) -> None
         translate(load(READINGS + pragma), Field.grid(2, 2))
 
 
+def test_a_bound_is_of_the_arguments_that_a_function_has() -> None:
+    program = load(CLOSE.replace("close(x, y, _, u, v, _) 3", "close(x, y, u, v) 3"), functions={"close": close})
+    with pytest.raises(NotForSensors, match="close has 6 arguments, not 4"):
+        translate(program, Field.grid(2, 2))
+
+
 def test_a_negative_value_has_no_sketch() -> None:
     program = load(READINGS + '.pragma "sketch" "total"')
     network = SensorNetwork(program, Field.grid(2, 2))

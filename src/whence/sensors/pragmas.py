@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from whence.lang.program import Program
-from whence.lang.tree import Pragma
+from whence.lang.tree import FunctorDecl, Pragma
 from whence.plan.extract_aggregates import AggregateSpec
 from whence.runtime.sketches import REGISTERS
 from whence.sensors.rules import NotForSensors
@@ -31,7 +31,6 @@ class Within:
     """Of a function: which arguments are x and y of one thing and of another, and how far apart these are at most."""
 
     arguments: tuple[int, int, int, int]
-    arity: int
     metres: float
 
 
@@ -69,17 +68,23 @@ def find_sketches(program: Program, aggregates: Mapping[str, AggregateSpec]) -> 
 def find_bounds(program: Program) -> dict[str, Within]:
     """By function, how far apart two things are of which it says yes."""
     found: dict[str, Within] = {}
+    declared = {each.name: len(each.params) for each in program.module.statements if isinstance(each, FunctorDecl)}
     for pragma in _pragmas(program, "within"):
         match = _WITHIN.fullmatch(pragma.value or "")
         names = [] if match is None else [each.strip() for each in match[2].split(",")]
         spots = [at for at, name in enumerate(names) if name != "_"]
         if match is None or len(spots) != _SPOTS:
             raise _wrong(program, pragma, '"close(x, y, _, u, v, _) 2.5": two places among the arguments, and metres')
-        if match[1] not in program.functions:
+        if match[1] not in declared:
             raise NotForSensors(
                 f"{_where(program, pragma)}: there is no function {match[1]}", "declare it with .functor"
             )
-        found[match[1]] = Within((spots[0], spots[1], spots[2], spots[3]), len(names), float(match[3]))
+        if declared[match[1]] != len(names):
+            raise NotForSensors(
+                f"{_where(program, pragma)}: {match[1]} has {declared[match[1]]} arguments, not {len(names)}",
+                "write _ for those that say nothing of a place",
+            )
+        found[match[1]] = Within((spots[0], spots[1], spots[2], spots[3]), float(match[3]))
     return found
 
 
