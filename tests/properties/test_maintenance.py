@@ -14,7 +14,7 @@ from tests.properties.excuses import LIMITS, LOOSE, follow
 from tests.properties.programs import DECLARATIONS, SHAPES, Run, runs
 
 from whence import Session, Update, load
-from whence.backends.local import blocks, portions
+from whence.backends.local import blocks, portions, spreading
 from whence.lang.types import Tuple
 from whence.limits import RunawayError
 from whence.reference import evaluate
@@ -33,6 +33,8 @@ def kept(tables: str) -> Iterator[None]:
         if tables:
             for name, value in (("LARGE", 1), ("MANY", 2), ("PORTION", 1)):
                 patch.setattr(portions, name, value)
+            for name in ("PORTION", "FIRST_PORTIONS"):
+                patch.setattr(spreading, name, 1)
         yield
 
 

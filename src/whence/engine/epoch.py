@@ -26,8 +26,6 @@ from whence.plan.steps import Check, DeltaPlan, Join
 if TYPE_CHECKING:
     from whence.engine.support import SupportStratum
 
-_MANY = 1 << 40
-
 
 def _now(_: Join | Check) -> int:
     """Sees the state after the epoch."""
@@ -219,10 +217,11 @@ class StratumEpoch(Generic[Ids, Keys, Ranks]):
         if not plans or self.plan.aggregates:  # groups have a say after each round
             return False
         guard, backend, limits = self.stratum.guard, self.backend, self.stratum.guard.limits
-        enough = Enough(
-            _MANY if limits.max_rounds is None else limits.max_rounds - self.rounds,
-            _MANY if limits.max_tuples is None else limits.max_tuples - backend.tuples() + 1,
-        )
+        enough = Enough.everything()
+        if limits.max_rounds is not None:
+            enough = enough._replace(rounds=limits.max_rounds - self.rounds)
+        if limits.max_tuples is not None:
+            enough = enough._replace(rows=limits.max_tuples - backend.tuples() + 1)
         seen = [(plan, self._seen_while_adding(plan)) for plan in plans]
         queued, self.queue = self.queue, {name: [] for name in self.queue}
         gain = backend.spread_gain(seen, queued, self.stratum.rank, enough, self._reconsider_tables)

@@ -127,6 +127,11 @@ class Enough(NamedTuple):
     rounds: int
     rows: int
 
+    @classmethod
+    def everything(cls) -> Self:
+        """There are no limits."""
+        return cls(1 << 40, 1 << 40)
+
 
 # Reconsiders the tables of a stratum: new numbers, by relation, of rows that are kept another way now.
 Reconsider = Callable[[], Mapping[str, Ids]]

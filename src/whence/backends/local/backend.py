@@ -294,7 +294,8 @@ class LocalBackend:
         batches, watching = [self.concatenate(each) for each in queued.values()], Watching(self.watch, self._sized)
         if (portions := spreading.portions(batches)) is not None:
             spreading.start([forbid for _, forbid in plans])
-            gain, met = spreading.spread_portions(portions, rank, enough, watching, reconsider)
+            twin = partial(self._twin, spreading, [forbid for _, forbid in plans])
+            gain, met = spreading.spread_portions(portions, rank, enough, watching, reconsider=reconsider, twin=twin)
         elif spreading.is_left(batches, self.enumerated):
             return None
         else:
@@ -302,6 +303,21 @@ class LocalBackend:
             gain, met = spreading.spread_gain(batches, rank, enough, watching)
         self.enumerated += met
         return gain
+
+    def _twin(self, spreading: Spreading, forbid: Sequence[Forbid], tables: Sequence[Table]) -> Spreading:
+        """The same on other tables, for another thread."""
+        others = self.tables | dict(zip(spreading.relations, tables, strict=True))
+        instructions, scratch = self.shared.assembler.instructions, self.shared.buffers[1]
+
+        def assemble(plan: DeltaPlan) -> Assembled | None:
+            found = instructions(plan)
+            return None if found is None else found.on(others, scratch)
+
+        described = describe(spreading.plans, spreading.relations, others, assemble)
+        assert described is not None
+        twin = Spreading(spreading.relations, tables, spreading.plans, described)
+        twin.start(forbid)
+        return twin
 
     def _spreading(self, plans: Sequence[tuple[DeltaPlan, Forbid]], relations: tuple[str, ...]) -> Spreading | None:
         key = tuple(plan for plan, _ in plans)

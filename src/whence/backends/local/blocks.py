@@ -89,8 +89,8 @@ def sample_blocks(address: int, bits: int, out: Any) -> None:
     table = words_at(address)
     lines, shape, columns, own = halves_at(table[LINES]), shape_of(table), table[COLUMNS], table[BITS]
     total = table[USED] << own
-    size = np.int64(1024)
-    while size < total >> 5:
+    size = np.int64(1 << 15)
+    while size < total >> 4:
         size *= 2
     seen = np.zeros(size, dtype=np.int64)
     found, rows = 0, 0

@@ -127,15 +127,15 @@ def hash_block(handle: Any, keys: Any, start: int, size: int, hashes: Any) -> No
             prefetch(place)
 
 
-@kernel("int int int")
-def fill_slots(address: int, flags: int, unwanted: int) -> None:
-    """Fills empty slots with the lines in use, but not those that have the unwanted bits in the half `flags`."""
+@kernel("int int int int")
+def fill_slots(address: int, first: int, flags: int, unwanted: int) -> None:
+    """Fills empty slots with the lines in use from the first on, but not those with the unwanted bits in the half `flags`."""
     handle = words_at(address)
     lines, slots, mask = halves_at(handle[LINES]), halves_at(handle[SLOTS]), handle[MASK]
     width, step, columns, used = handle[WIDTH], handle[STEP], handle[COLUMNS], handle[USED]
     hashes = np.empty(BLOCK, dtype=np.int64)
     filled = 0
-    for start in range(0, used, BLOCK):
+    for start in range(first, used, BLOCK):
         count = min(BLOCK, used - start)
         for at in range(count):
             hashes[at] = hash_at(lines, (start + at) * width, columns, step)
@@ -148,7 +148,7 @@ def fill_slots(address: int, flags: int, unwanted: int) -> None:
                 slot = (slot + 1) & mask
             slots[slot] = np.int32((hashes[at] & (FULL ^ mask)) | (start + at))
             filled += 1
-    handle[FILLED] = filled
+    handle[FILLED] = filled if first == 0 else handle[FILLED] + filled
 
 
 @kernel("int ids lines")
@@ -266,7 +266,7 @@ class HashedLines:
         self.slot_room.grow(size)
         self.slots.fill(EMPTY)
         self._moved()
-        fill_slots(self.address, flags, unwanted)
+        fill_slots(self.address, 0, flags, unwanted)
 
     def clear(self) -> None:
         self.slots.fill(EMPTY)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import TypeVar
 
 A = TypeVar("A")
@@ -37,7 +37,11 @@ class _Helper:
             self.executor = ThreadPoolExecutor(1, thread_name_prefix="whence")
         one, other = calls
         future = self.executor.submit(other)
-        return [one(), future.result()]
+        try:
+            result = one()
+        finally:
+            wait([future])  # nobody may go on while it works on what is theirs
+        return [result, future.result()]
 
 
 run = _Helper().run

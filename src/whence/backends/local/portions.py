@@ -88,6 +88,24 @@ class Portions:
         self.begins = ends
         return found
 
+    def halves(self) -> tuple[Portions, Portions]:
+        """What is left in two parts, each with all rows that have its values."""
+        start = sum(self.begins)
+        middle = self.all_values[(start + len(self.all_values)) // 2]
+        cuts = [int(np.searchsorted(values, middle, "left")) for values in self.values]
+        cut = int(np.searchsorted(self.all_values, middle, "left"))
+        ends = [len(batch) for batch in self.batches]
+        return self._part(self.begins, cuts, start, cut), self._part(cuts, ends, cut, len(self.all_values))
+
+    def _part(self, begins: Sequence[int], ends: Sequence[int], begin: int, end: int) -> Portions:
+        part = Portions.__new__(Portions)
+        places = [slice(*pair) for pair in zip(begins, ends, strict=True)]
+        part.batches = [batch[place] for batch, place in zip(self.batches, places, strict=True)]
+        part.values = [values[place] for values, place in zip(self.values, places, strict=True)]
+        part.all_values = self.all_values[begin:end]
+        part.begins = [0] * len(part.batches)
+        return part
+
     def rest(self) -> list[Ids]:
         return [batch[begin:] for batch, begin in zip(self.batches, self.begins, strict=True)]
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
 
 from whence.backends.local import cascade, machine, parallel, rounds
 from whence.backends.local.arrays import Ids, Lines
+from whence.backends.local.hashing import BITS
 from whence.backends.local.instructions import BUFFER, Assembled
-from whence.backends.local.portions import Portions, handed_on
+from whence.backends.local.portions import PORTION, Portions, handed_on
 from whence.backends.local.table import Table
 from whence.backends.local.words import Words
 from whence.engine.protocol import Enough, Forbid, Gain, Reconsider, Spread, Watch
@@ -23,6 +24,8 @@ from whence.plan.steps import DeltaPlan
 ROWS, MET = 1 << 16, 1 << 20
 MANY = 4 * parallel.LARGE
 _ANY = 1 << 40
+# After so many portions, it is known how their rows are best kept, and the others are shared with another thread.
+FIRST_PORTIONS = 4
 
 
 def is_heavy(met: int) -> bool:
@@ -76,6 +79,33 @@ class _Run(NamedTuple):
     met: int
     met_last: int
     last: int
+
+
+class Followed:
+    """Portions, those that wait and what became of the others: rows that became present and, of the last one, those that are
+    next, by table; the rounds of the longest, the derivations met, the rows made, the number of the plan that derived
+    something new last.
+    """
+
+    def __init__(self, waiting: Portions) -> None:
+        self.waiting = waiting
+        self.done: list[list[Ids]] = [[batch[:0]] for batch in waiting.batches]
+        self.left = [batch[:0] for batch in waiting.batches]
+        self.portions = self.rounds = self.met = self.unwatched = self.made = 0
+        self.last = -1
+
+    def note(self, run: _Run) -> None:
+        for listed, ids in zip(self.done, run.done, strict=True):
+            listed.append(ids)
+        self.left = run.left
+        self.met += run.met
+        self.unwatched += run.met
+        self.last = self.last if run.last < 0 else run.last
+
+    def renumber(self, at: int, moved: Ids) -> None:
+        """The rows of a relation are called otherwise from now on."""
+        self.waiting.renumber(at, moved)
+        self.done[at] = [moved[np.concatenate(self.done[at])]]
 
 
 @dataclass
@@ -159,45 +189,86 @@ class Spreading:
         return found if found.are_many() else None
 
     def spread_portions(
-        self, portions: Portions, rank: int, enough: Enough, watching: Watching, reconsider: Reconsider[Ids]
+        self,
+        portions: Portions,
+        rank: int,
+        enough: Enough,
+        watching: Watching,
+        *,
+        reconsider: Reconsider[Ids],
+        twin: Callable[[Sequence[Table]], Spreading],
     ) -> tuple[Gain[Ids], int]:
-        """All rounds, of one portion after the other."""
-        done: list[list[Ids]] = [[] for _ in self.relations]
-        met = unwatched = most_rounds = made = 0
-        last, left = -1, portions.rest()
-        while made < enough.rows and (portion := portions.next()) is not None:
-            rounds_done, left = 0, portion
-            while any(map(len, left)) and rounds_done < enough.rounds and made < enough.rows:
-                allowed = Enough(enough.rounds - rounds_done, enough.rows - made)
-                run = self._run(left, rank + rounds_done, allowed, (_ANY, _ANY), watching)
-                left, rounds_done, met, unwatched = (
-                    run.left,
-                    rounds_done + run.rounds,
-                    met + run.met,
-                    unwatched + run.met,
-                )
-                for listed, ids in zip(done, run.done, strict=True):
-                    listed.append(ids)
-                made += sum(map(len, run.left)) + sum(map(len, run.done))
-                last = last if run.last < 0 else run.last
-                if unwatched > MET:
-                    unwatched = 0
-                    watching.watch.look()
-            most_rounds = max(most_rounds, rounds_done)
-            if any(map(len, left)):
-                break
+        """All rounds, of one portion after the other. `twin` makes one of these for other tables, to be run by another thread."""
+        # What was there before may be of any portion, and records are made in one place only.
+        is_alone = sum(map(len, self.tables)) > sum(map(len, portions.batches)) or enough != Enough.everything()
+        is_alone = is_alone or any(assembled.instructions.makes for assembled in self.described.assembled)
+        followed = Followed(portions)
+        while self._follow_next(followed, rank, enough, watching):
             for name, moved in reconsider().items():
-                at = self.relations.index(name)
-                portions.renumber(at, moved)
-                done[at] = [moved[np.concatenate(done[at])]]
-        rest = [np.concatenate(pair) for pair in zip(left, portions.rest(), strict=True)]
-        gain = Gain(
-            {name: np.concatenate(each) for name, each in zip(self.relations, done, strict=True) if each},
-            {name: each for name, each in zip(self.relations, rest, strict=True) if len(each)},
-            most_rounds,
-            self._plan(last),
+                followed.renumber(self.relations.index(name), moved)
+            if not is_alone and followed.portions >= FIRST_PORTIONS and self._can_be_split(followed):
+                self._follow_by_two(followed, rank, enough, watching, twin)
+        done = [np.concatenate(each) for each in followed.done]
+        rest = [np.concatenate(pair) for pair in zip(followed.left, followed.waiting.rest(), strict=True)]
+        gone, left = (
+            {name: ids for name, ids in zip(self.relations, each, strict=True) if len(ids)} for each in (done, rest)
         )
-        return gain, met
+        return Gain(gone, left, followed.rounds, self._plan(followed.last)), followed.met
+
+    def _follow_next(self, followed: Followed, rank: int, enough: Enough, watching: Watching) -> bool:
+        """All rounds of the next portion; False if there is none, or if it is enough."""
+        before = sum(map(len, self.tables))
+        if followed.made >= enough.rows or (portion := followed.waiting.next()) is None:
+            return False
+        rounds_done, followed.left = 0, portion
+        made = followed.made
+        while any(map(len, followed.left)) and rounds_done < enough.rounds and made < enough.rows:
+            allowed = Enough(enough.rounds - rounds_done, enough.rows - made)
+            run = self._run(followed.left, rank + rounds_done, allowed, (_ANY, _ANY), watching)
+            rounds_done += run.rounds
+            followed.note(run)
+            made = followed.made + sum(map(len, self.tables)) - before
+            if followed.unwatched > MET:
+                followed.unwatched = 0
+                watching.watch.look()
+        followed.made, followed.rounds = made, max(followed.rounds, rounds_done)
+        followed.portions += 1
+        return not any(map(len, followed.left))
+
+    def _can_be_split(self, followed: Followed) -> bool:
+        """Whether enough is left for two threads, and no line can have rows of both."""
+        assert self.columns is not None
+        tables = zip(self.relations, self.tables, strict=True)
+        is_apart = all(self.columns[name] < table.arity - 1 or not table.fields[BITS] for name, table in tables)
+        return (
+            is_apart and parallel.CORES > 1 and sum(map(len, followed.waiting.rest())) >= 4 * FIRST_PORTIONS * PORTION
+        )
+
+    def _follow_by_two(
+        self,
+        followed: Followed,
+        rank: int,
+        enough: Enough,
+        watching: Watching,
+        twin: Callable[[Sequence[Table]], Spreading],
+    ) -> None:
+        """All portions that are left: half of them in other tables, which are then made part of these."""
+        mine, theirs = followed.waiting.halves()
+        moved = [table.twin(ids) for table, ids in zip(self.tables, theirs.batches, strict=True)]
+        theirs.batches = [ids for _, ids in moved]
+        other, followed.waiting = twin([table for table, _ in moved]), mine
+        others = Followed(theirs)
+
+        def follow(spreading: Spreading, portions: Followed) -> None:
+            while spreading._follow_next(portions, rank, enough, watching):
+                pass
+
+        parallel.run([partial(follow, self, followed), partial(follow, other, others)])
+        for at, (table, (source, _)) in enumerate(zip(self.tables, moved, strict=True)):
+            shift = np.int32(table.absorb(source))
+            followed.done[at] += [ids + shift for ids in others.done[at]]
+        followed.rounds, followed.met = max(followed.rounds, others.rounds), followed.met + others.met
+        followed.last = max(followed.last, others.last)
 
     def _plan(self, number: int) -> DeltaPlan | None:
         return None if number < 0 else self.plans[number]

@@ -295,17 +295,49 @@ class Table:
 
     def _lay_out(self, bits: int) -> Ids:
         ids = self.ids()
-        keys, states = self.keys(ids), np.empty((len(ids), kernels.OWN_HALVES), dtype=np.int32)
-        blocks.read_states(self.address, ids, states)
+        keys, states = self.keys(ids), self._states(ids)
         moved: Ids = np.full(self.fields[USED] << self.fields[BITS], -1, dtype=np.int32)
         self._empty(bits)
-        places: Ids = np.full(len(ids), -1, dtype=np.int32)
-        while blocks.place_rows(self.address, keys, states, places) < len(ids):
-            self._make_room(max(hashing.BLOCK, self._lines))
-        moved[ids] = places
+        moved[ids] = places = self._place(keys, states)
         for index in self.indexes.values():
             index.rebuild(places, self.fields[USED] << bits)
         return moved
+
+    def _states(self, ids: Ids) -> Halves:
+        states: Halves = np.empty((len(ids), kernels.OWN_HALVES), dtype=np.int32)
+        blocks.read_states(self.address, ids, states)
+        return states
+
+    def _place(self, keys: Lines, states: Halves) -> Ids:
+        """Puts in rows that are not there, with what is known of them: their numbers."""
+        places: Ids = np.full(len(keys), -1, dtype=np.int32)
+        while blocks.place_rows(self.address, keys, states, places) < len(keys):
+            self._make_room(max(hashing.BLOCK, self._lines))
+        return places
+
+    def twin(self, ids: Ids) -> tuple[Table, Ids]:
+        """A table like this one with some of its rows, which are no longer in this one, and their numbers there."""
+        other = Table(self.arity)
+        other._empty(self.fields[BITS])
+        if self.fields[STEP] == 2:
+            other.rows.widen()
+        places = other._place(self.keys(ids), self._states(ids))
+        self.erase(ids)
+        return other, places
+
+    def absorb(self, other: Table) -> int:
+        """Takes over the rows of a table like this one, none of whose lines is here; their numbers grow by the result."""
+        if self.fields[STEP] != other.fields[STEP]:
+            (self if self.fields[STEP] == 1 else other).rows.widen()
+        lines, used, bits = other.used_lines(), self.fields[USED], self.fields[BITS]
+        assert len(lines) == other.fields[USED]
+        self._make_room(len(lines))
+        self.rows.lines[used : used + len(lines)] = lines
+        self.fields[USED] = used + len(lines)
+        self.fields[ROWS] += len(other)
+        hashing.fill_slots(self.address, used, *self._unwanted())
+        self._note_new(other.ids() + np.int32(used << bits))
+        return used << bits
 
     def _empty(self, bits: int) -> None:
         """Without rows, of which so many bits are to share a line."""
