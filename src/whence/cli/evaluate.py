@@ -24,7 +24,7 @@ from whence.lang.load import ignored_in_one_shot, nothing_shown
 from whence.lang.program import Program, Relation, Transfer
 from whence.lang.types import Tuple
 from whence.limits import Limits, OnRound, RunawayError
-from whence.pipeline.extras import MissingExtra
+from whence.pipeline.extras import MissingExtra, extra
 from whence.plan import restrict
 from whence.reference.small import evaluate_if_small
 from whence.semiring import NotInThisSemiring
@@ -136,7 +136,8 @@ def evaluate(
             for warning in (*loaded.warnings, *ignored_in_one_shot(loaded), *nothing_shown(loaded)):
                 show_diagnostic(err, warning, loaded.source)
         if backend == Backend.SPARK:
-            from whence.cli.on_spark import evaluate_on_spark  # noqa: PLC0415 - brings Spark
+            with extra("spark"):
+                from whence.cli.on_spark import evaluate_on_spark  # noqa: PLC0415 - brings Spark
 
             evaluate_on_spark(
                 loaded,

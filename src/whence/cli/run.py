@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Event
@@ -36,6 +37,7 @@ from whence.lang.program import Program, Transfer, output_names
 from whence.lang.transfers import read_options
 from whence.lang.types import Tuple
 from whence.limits import Limits
+from whence.pipeline.extras import MissingExtra
 from whence.pipeline.folder import Store
 from whence.pipeline.keeper import Keeper, ResidentKeeper
 from whence.pipeline.options import RESIDENT_LIMIT, RETAIN, SNAPSHOT_EVERY, Follower, RunOptions
@@ -240,6 +242,7 @@ def run(
                 if no_spark:
                     keeper = take.in_process(store, given)
                 else:
+                    refuse_missing_spark()
                     if not silent:
                         on_master = f" on {master}" if master else ""
                         show(err, f"starting Spark{on_master}; --no-spark would run in this process")
@@ -251,6 +254,15 @@ def run(
             _sum_up(totals, keeper, letters, switches, as_json=as_json)
         if costs is not None:
             _tell_costs(costs, keeper, profile_to, title=f"whence run {program}")
+
+
+def refuse_missing_spark() -> None:
+    """Raises MissingExtra, with both ways to go on."""
+    if find_spec("pyspark") is None:
+        raise MissingExtra(
+            "a run goes through Spark, and pyspark is not installed: pip install 'whence[spark]', or run in this process "
+            "with --no-spark"
+        )
 
 
 def _refuse_parts(partitions: int | None, state: Path | None, *, no_spark: bool, profiled: bool) -> None:

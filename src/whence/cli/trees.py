@@ -14,6 +14,7 @@ import typer
 from whence.cli.evaluate import reported_errors, shown_warnings
 from whence.cli.terminal import err, out, show
 from whence.io import write_relation
+from whence.pipeline.extras import extra
 from whence.semiring import SEMIRINGS, Access, Boolean, PosBool, Semiring
 from whence.trees.check import load_query, load_query_file
 from whence.trees.clearance import view_for
@@ -290,8 +291,9 @@ def _odds(chances: list[str]) -> dict[Any, float]:
 
 def _evaluator(engine: Engine) -> Callable[[Query, dict[str, Forest[Any]], Semiring[Any]], Forest[Any]]:
     if engine == Engine.SPARK:
-        from whence.backends.spark.session import spark_session  # noqa: PLC0415 - brings Spark
-        from whence.trees.on_spark import evaluate_on_spark  # noqa: PLC0415
+        with extra("spark"):
+            from whence.backends.spark.session import spark_session  # noqa: PLC0415 - brings Spark
+            from whence.trees.on_spark import evaluate_on_spark  # noqa: PLC0415
 
         return lambda query, documents, semiring: evaluate_on_spark(query, documents, semiring, spark_session())
     return evaluate_query if engine == Engine.RECURSION else evaluate_shredded

@@ -34,6 +34,7 @@ from whence.lang import tree
 from whence.lang.differences import why_rows_would_differ
 from whence.lang.load import Functions
 from whence.lang.types import Tuple, Value, Variant
+from whence.pipeline.extras import extra
 from whence.prepared import prepare
 from whence.session import Session
 
@@ -141,7 +142,8 @@ class Instance:
         if self.strategy == "propagate-delete":
             return PropagateDelete(program, facts)
         if self.strategy == ON_SPARK:
-            from whence.exchange.on_spark import OnSpark  # noqa: PLC0415 - it imports Spark
+            with extra("spark"):
+                from whence.exchange.on_spark import OnSpark  # noqa: PLC0415 - it imports Spark
 
             return OnSpark(program, facts)
         if self.strategy == "recompute":

@@ -18,4 +18,5 @@ def extra(name: str) -> Iterator[None]:
     except ModuleNotFoundError as error:
         if error.name is not None and error.name.startswith("whence"):
             raise
-        raise MissingExtra(f"{error.name} is not installed: pip install 'whence[{name}]'") from None
+        package = (error.name or name).partition(".")[0]
+        raise MissingExtra(f"{package} is not installed: pip install 'whence[{name}]'") from None

@@ -52,5 +52,8 @@ def __getattr__(name: str) -> Any:
     if name in _HOMES:
         from importlib import import_module  # noqa: PLC0415
 
-        return getattr(import_module(_HOMES[name]), name)
+        from whence.pipeline.extras import extra  # noqa: PLC0415
+
+        with extra("spark"):
+            return getattr(import_module(_HOMES[name]), name)
     raise AttributeError(f"module 'whence.spark' has no attribute {name!r}")
