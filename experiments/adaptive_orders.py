@@ -112,12 +112,12 @@ def timed(scheme: str, point: float, seed: int) -> tuple[float, object, int]:
         if orders is not None:
             orders.after_epoch()
     gc.collect()
-    start = time.perf_counter()
+    start = time.process_time()
     for epoch in epochs[1:]:
         session.apply(epoch)
         if orders is not None:
             orders.after_epoch()
-    taken = 1000 * (time.perf_counter() - start) / (len(epochs) - 1)
+    taken = 1000 * (time.process_time() - start) / (len(epochs) - 1)
     return taken, session.views(), 0 if orders is None else len(orders.switches)
 
 
@@ -125,7 +125,7 @@ def measure(scheme: str, point: float, seed: int) -> dict[str, float]:
     if scheme == "static":
         return {"time": timed(scheme, point, seed)[0], "of the static time": 1.0, "switches": 0}
     runs = [
-        (timed("static", point, seed), timed("adaptive", point, seed)) for _ in range(3)
+        (timed("static", point, seed), timed("adaptive", point, seed)) for _ in range(5)
     ]  # in turns, the least counts
     assert all(static[1] == adaptive[1] for static, adaptive in runs)
     static, adaptive = min(each[0][0] for each in runs), min(each[1][0] for each in runs)
@@ -140,7 +140,7 @@ EXPERIMENT = Experiment(
         "the adaptive one looks at its tables between epochs. "
         "Workloads: "
         + ", ".join(f"{at} {name}" for at, name in enumerate(WORKLOADS, 1))
-        + ". Times are those after the shift, switches included."
+        + ". Times are those of the processor after the shift, switches included; in turns, the least of five."
     ),
     schemes=("static", "adaptive"),
     across="workload",

@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
 from random import Random
 
 from harness import Claim, Experiment, Results, run
@@ -13,7 +15,7 @@ from whence import Session, Update, load
 from whence.optimizer.adaptive import AdaptiveOrders, ObservedOrder
 from whence.prepared import prepare
 
-SECONDS, CARS, SEGMENTS, WAYS = 40, 400, 100, 2
+SECONDS, CARS, SEGMENTS, WAYS = 40, 2000, 100, 2
 PROGRAM = """
 .decl r1(car:number, way:number, dir:number, seg:number, at:number)
 .decl r2(place:number, way:number, dir:number, seg:number, at:number)
@@ -32,6 +34,15 @@ passed(c, e, s, x) :- r1(_, e, 0, s, _), r2(_, e, 0, s, _), r3(c, e, 0, t, _), s
 toll(c, e, s, n) :- passed(c, e, s, _), n = count : { passed(c, e, s, _) }.
 .output toll
 """
+SCHEMES = (
+    "static, full statistics",
+    "static, partial statistics",
+    "static, no statistics",
+    "from scratch",
+    "every slice",
+    "adaptive",
+)
+TIMES = 2
 Stream = list[tuple[int, list[Update]]]
 
 
@@ -73,15 +84,24 @@ def slices(stream: Stream, length: int) -> Iterator[tuple[int, list[Update]]]:
 def learned(stream: Stream, seconds: int) -> ObservedOrder:
     """The order for what the tables hold after some seconds."""
     session = Session(load(PROGRAM))
-    orders = AdaptiveOrders(session)
     for now, updates in slices(stream[:seconds], 1):
         session.apply(updates, now=now)
-    orders.look()
-    return orders.order
+    return AdaptiveOrders(session).order
 
 
-def timed(scheme: str, length: int, stream: Stream) -> tuple[float, float, int, object]:
-    """Seconds in all and for planning, switches, and the tolls at the end."""
+@dataclass
+class Run:
+    """Seconds of the processor in all, for planning, and for planning in the last quarter of slices; switches, and the tolls."""
+
+    total: float
+    planning: float
+    settled: float
+    switches: int
+    tolls: object
+    each: list[float]  # by slice, what it took with all before it
+
+
+def timed(scheme: str, length: int, stream: Stream) -> Run:
     program = load(PROGRAM)
     orders = None
     if scheme in {"static, full statistics", "static, partial statistics"}:
@@ -90,30 +110,49 @@ def timed(scheme: str, length: int, stream: Stream) -> tuple[float, float, int, 
     else:
         session = Session(program)
     gc.collect()
-    planning, switches = 0.0, 0
-    start = time.perf_counter()
-    if scheme == "adaptive":
+    switches, planning, each = 0, [], []
+    start = time.process_time()
+    if scheme in {"adaptive", "every slice"}:
         orders = AdaptiveOrders(session)
     for now, updates in slices(stream, length):
         session.apply(updates, now=now)
-        begin = time.perf_counter()
-        if orders is not None:
-            orders.look()
-        elif scheme == "from scratch":
-            switches += len(AdaptiveOrders(session).switches)
-        planning += time.perf_counter() - begin
-    taken = time.perf_counter() - start
-    if orders is not None:
-        switches = len(orders.switches)
-    return taken, planning, switches, set(session.relation("toll"))
+        begin = time.process_time()
+        if scheme == "from scratch":
+            AdaptiveOrders(session)
+        elif orders is not None:
+            switches += len(orders.look() if scheme == "every slice" else orders.after_epoch())
+        planning.append(time.process_time() - begin)
+        each.append(time.process_time() - start)
+    settled = sum(planning[-max(1, len(planning) // 4) :])
+    return Run(each[-1], sum(planning), settled, switches, set(session.relation("toll")), each)
+
+
+@cache
+def runs(length: int, seed: int) -> dict[str, Run]:
+    """All schemes in turns; the fastest of some runs of each counts."""
+    stream = positions(seed)
+    found: dict[str, Run] = {}
+    timed("adaptive", 10, stream[:20])  # whatever is loaded once is loaded now
+    for _ in range(TIMES):
+        for scheme in SCHEMES:
+            run_ = timed(scheme, length, stream)
+            if scheme not in found or run_.total < found[scheme].total:
+                found[scheme] = run_
+    assert all(each.tolls == found[SCHEMES[0]].tolls for each in found.values())
+    return found
 
 
 def measure(scheme: str, length: float, seed: int) -> dict[str, float]:
-    stream = positions(seed)
-    found = [timed(scheme, int(length), stream) for _ in range(2)]
-    assert found[0][3] == timed("static, no statistics", int(length), stream)[3]
-    taken, planning, switches, _ = min(found, key=lambda each: each[0])
-    return {"total": taken, "planning": planning, "switches": switches}
+    found = runs(int(length), seed)
+    own, scratch = found[scheme], found["from scratch"]
+    behind = max(mine / other for mine, other in zip(own.each, scratch.each, strict=True))
+    return {
+        "total": own.total,
+        "planning": own.planning,
+        "planning, last quarter": own.settled,
+        "switches": own.switches,
+        "of from scratch, worst slice": behind,
+    }
 
 
 def _totals(results: Results, *schemes: str) -> str:
@@ -123,25 +162,42 @@ def _totals(results: Results, *schemes: str) -> str:
     )
 
 
+def _table_3(results: Results) -> str:
+    found = []
+    for point in results.points:
+        total, planning = (results.median("adaptive", point, each) or 0.0 for each in ("total", "planning"))
+        found.append(f"{planning:.3f} + {total - planning:.2f}")
+    return ", ".join(found) + f" s for {SECONDS} s"
+
+
+def _settled(results: Results) -> float:
+    planning, last = (
+        results.median("adaptive", results.points[0], each) or 0.0 for each in ("planning", "planning, last quarter")
+    )
+    return last / max(planning, 1e-9)
+
+
 EXPERIMENT = Experiment(
     name="fig28_segtoll",
     title="Segment tolls, planned slice by slice",
     question=(
-        f"{SECONDS} s of positions of up to {CARS} cars on {WAYS} expressways, five windows of them joined; a slice is an epoch. "
-        "Few cars at first, a jam from 30 s on. Plans are orders of joins, of which nothing is kept but indexes: "
-        "moving state is making those, and its time is in the total. "
-        "The adaptive one starts without statistics; from scratch has all orders chosen anew after each slice."
+        f"{SECONDS} s of positions of up to {CARS:,} cars on {WAYS} expressways, five windows of them joined; a slice is an "
+        "epoch. Few cars at first, all of them after 20 s, a jam from 30 s on. Plans are orders of joins, of which nothing is "
+        "kept but tables and indexes, so that all results across slices are there at once: moving state is making indexes, and "
+        "its time is in the total. The adaptive ones start without statistics and look at their tables after every slice, or "
+        "when they think that it is time; from scratch has all orders chosen anew after each slice. Seconds of the processor, "
+        "all in turns."
     ),
-    schemes=(
-        "static, full statistics",
-        "static, partial statistics",
-        "static, no statistics",
-        "from scratch",
-        "adaptive",
-    ),
+    schemes=SCHEMES,
     across="slice",
     points=(1, 5, 10),
-    metrics={"total": "s", "planning": "s", "switches": ""},
+    metrics={
+        "total": "s",
+        "planning": "s",
+        "planning, last quarter": "s",
+        "switches": "",
+        "of from scratch, worst slice": "",
+    },
     measure=measure,
     claims=(
         Claim(
@@ -153,8 +209,16 @@ EXPERIMENT = Experiment(
             lambda results: _totals(results, "adaptive", "from scratch"),
         ),
         Claim(
-            "planning, slices of 1 s (printed 5.75 s of 7.95 s)",
-            lambda results: f"{results.median('adaptive', results.points[0], 'planning') or 0:.3f} s",
+            "the same after each slice, from the first on: the worst ratio of what it took until then",
+            lambda results: ", ".join(
+                f"{point:g} s: {results.median('adaptive', point, 'of from scratch, worst slice') or 0:.2f}"
+                for point in results.points
+            ),
+        ),
+        Claim("table 3 (printed 5.75 + 2.20, 1.23 + 6.82, 0.63 + 13.35 s for 20 s of stream)", _table_3),
+        Claim(
+            "planning goes to 0 as statistics settle: share of the last quarter in it",
+            lambda results: f"{_settled(results):.0%}",
         ),
     ),
     cut_off=300,

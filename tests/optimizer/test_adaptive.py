@@ -173,8 +173,14 @@ def test_a_run_tells_of_its_switches(tmp_path: Path) -> None:
 
 def _grown(tmp_path: Path) -> Path:
     (tmp_path / "p.dl").write_text(CHAIN)
-    updates = [*_grow("b", 1000, 10), *_grow("c", 1000, 1000), Update("+", "a", (1, 1))]
-    lines = [json.dumps({"op": op, "relation": name, "tuple": row}) for op, name, row, _ in updates]
+    epochs = [
+        [*_grow("b", 1000, 10), *_grow("c", 1000, 1000), Update("+", "a", (1, 1))],
+        [Update("-", "b", (at % 10, at)) for at in range(990)] + _grow("c", 3000, 3),
+    ]
+    lines = []
+    for epoch in epochs:
+        lines += [json.dumps({"op": op, "relation": name, "tuple": row}) for op, name, row, _ in epoch]
+        lines.append(json.dumps({"commit": True}))
     (tmp_path / "u.jsonl").write_text("\n".join(lines) + "\n")
     return tmp_path / "p.dl"
 
@@ -187,11 +193,11 @@ def test_explain_plan_shows_what_a_run_follows(tmp_path: Path) -> None:
     assert shown.exit_code == 0
     assert f"as process {os.getpid()} told" in shown.stdout
     assert "when a changes\n" in shown.stdout
-    assert "switch at epoch 1: " in shown.stdout
+    assert "switch at epoch 2: c, b -> b, c, " in shown.stdout
     found = json.loads(CliRunner().invoke(app, ["explain-plan", str(state), "--live", "--json"]).stdout)
     (plan,) = (each for each in found["plans"] if each["changes"] == "a")
-    assert [(step["relation"], step["by"]) for step in plan["steps"]] == [("c", ["y"]), ("b", ["y"])]
-    assert [round(step["seen"]) for step in plan["steps"]] == [1, 100]
+    assert [(step["relation"], step["by"]) for step in plan["steps"]] == [("b", ["y"]), ("c", ["y"])]
+    assert [round(step["seen"]) for step in plan["steps"]] == [1, 1000]
     assert all(each["why"] for each in found["switches"])
 
 

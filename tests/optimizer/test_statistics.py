@@ -13,12 +13,14 @@ from whence.optimizer import (
     Optimizer,
     QuerySpace,
     Statistics,
+    StatisticsError,
     Table,
     parse_query,
     statistics_from_json,
     statistics_to_json,
     summarize,
 )
+from whence.optimizer.show import title
 
 
 def _skewed(random: Random) -> int:
@@ -117,3 +119,39 @@ def test_tables_elsewhere_are_shipped_the_smaller_way() -> None:
     space = QuerySpace(parse_query("SELECT a.k FROM a, b WHERE a.k = b.k", statistics), statistics)
     shipped = [each.node[0] for each in Optimizer(space).plan().walk() if each.alternative.physical == "ship"]
     assert shipped == [0b11, 0b01]  # the small table there, the result back
+
+
+def _operators(partitioned: dict[str, str], rows: dict[str, int], parts: int) -> list[str]:
+    columns = {"a": ["k", "x"], "b": ["k", "m"], "c": ["m"]}
+    tables = {
+        name: {
+            "rows": rows[name],
+            "partitioned": partitioned.get(name, ""),
+            "columns": {each: {} for each in columns[name]},
+        }
+        for name in columns
+    }
+    statistics = statistics_from_json({"tables": tables, "parts": parts})
+    assert statistics_from_json(statistics_to_json(statistics)) == statistics
+    query = parse_query("SELECT a.x FROM a, b, c WHERE a.k = b.k AND b.m = c.m", statistics)
+    space = QuerySpace(query, statistics)
+    plan = Optimizer(space).plan()
+    return [title(space, each.node, each.alternative) for each in plan.walk()]
+
+
+def test_rows_in_parts_are_brought_together_where_they_are_not() -> None:
+    large = {"a": 100_000, "b": 100_000, "c": 100_000}
+    assert not any(each.startswith(("repartition", "broadcast")) for each in _operators({"a": "k", "b": "k"}, large, 0))
+    few, many = (_operators({"a": "k", "b": "k", "c": "m"}, large, parts) for parts in (2, 1000))
+    assert [each for each in few if each.startswith(("repartition", "broadcast"))] == ["broadcast: c"]
+    moved = [each for each in many if each.startswith(("repartition", "broadcast"))]
+    assert sorted(moved) == ["repartition by k: b, c", "repartition by m: b"]
+    everywhere = _operators({"a": "k", "b": "k", "c": "*"}, large, 8)
+    assert not any(each.startswith(("repartition", "broadcast")) for each in everywhere)
+    small = _operators({"a": "k", "b": "k"}, {**large, "c": 10}, 8)
+    assert [each for each in small if each.startswith(("repartition", "broadcast"))] == ["broadcast: c"]
+
+
+def test_tables_are_in_parts_or_at_places() -> None:
+    with pytest.raises(StatisticsError, match="in parts or at places"):
+        statistics_from_json({"tables": {"a": {"place": "here"}}, "parts": 4})

@@ -206,14 +206,17 @@ class AdaptiveOrders:
 
     def __post_init__(self) -> None:
         self.order = ObservedOrder(self.session.backend)
-        start = perf_counter()
-        self.session.replan(self.order)
-        self._note(start)
+        self._is_planned = False
+        self._sizes: dict[str, int] = {}
+        self._spent = self._look_takes = 0.0
+        if any(map(len, self.session.backend.tables.values())):
+            self.look()
 
     def after_epoch(self) -> list[Switch]:
         """Looks at the tables, if it is time to; then join orders may be others."""
         self._spent += sum(self.session.last_epoch["seconds"].values())
-        return self.look() if self._spent * SHARE >= self._look_takes or self._drifted() else []
+        is_due = not self._is_planned or self._spent * SHARE >= self._look_takes or self._drifted()
+        return self.look() if is_due else []
 
     def _drifted(self) -> bool:
         tables = self.session.backend.tables
@@ -227,16 +230,16 @@ class AdaptiveOrders:
         """Looks at the tables, and takes other orders where that is worth it."""
         start = perf_counter()
         found = self.order.look_again(self.session.epoch)
-        if found:
+        if not self._is_planned:  # before there were rows, nothing could be known
+            self._is_planned = True
+            self.session.replan(self.order)
+        elif found:
             self.switches = (self.switches + found)[-MOST_SWITCHES:]
             self.session.replan()
-        self._note(start)
-        return found
-
-    def _note(self, start: float) -> None:
         self.looks += 1
         self._sizes = dict(self._sized())
         self._spent, self._look_takes = 0.0, perf_counter() - start
+        return found
 
     def _sized(self) -> Iterator[tuple[str, int]]:
         """The tables that orders depend on: others may grow as they like."""

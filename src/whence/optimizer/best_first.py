@@ -431,6 +431,7 @@ def _affects(touches: Iterable[Touch], expression: int, way: _Way) -> bool:
     return False
 
 
-def _height(node: _Or) -> tuple[int, bool, int]:
+def _height(node: _Or) -> tuple[int, bool, bool, int]:
     """Readers have a greater one than what they read: more relations, or a sort, or a shipment of the same."""
-    return node.node[0].bit_count(), node.node[1] & 0xFF > 0, -(node.node[1] >> 24)
+    wanted = node.node[1]
+    return node.node[0].bit_count(), wanted & 0xFF > 0, wanted >> 32 > 0, -(wanted >> 24 & 1)

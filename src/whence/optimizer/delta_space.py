@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import combinations
 
 from whence.lang.order import Candidate
 from whence.lang.program import Var
 from whence.optimizer import cost
-from whence.optimizer.estimates import sum_within
-from whence.optimizer.query import places_of
+from whence.optimizer.estimates import MOST_MEMBERS, sum_within
+from whence.optimizer.query import bits_of, places_of
 from whence.optimizer.space import Alternative, Node, Touch, all_nodes, least_of
 
 CHANGED = 1000  # rows: few enough matches for one of them are a fraction of a row
@@ -91,8 +92,18 @@ def factors_of(candidates: Sequence[Candidate], rows: Callable[[str], float], di
                 variables.setdefault(term.name, {})[at] = max(1.0, distinct(atom.relation, column))
         found[1 << at] = log
     for places in variables.values():
-        first, *others = sorted(places, key=lambda at: (places[at], at))
-        for other in others:
-            bits = 1 << first | 1 << other
-            found[bits] = found.get(bits, 0) - cost.to_log(places[other])
+        for bits, log in _equal(places).items():
+            found[bits] = found.get(bits, 0) + log
+    return found
+
+
+def _equal(places: dict[int, float]) -> dict[int, int]:
+    """What it means that atoms have a variable in common, by the atoms that are there: the one with the fewest values is joined
+    with each of the others. So each set of them has, as its fact, what the facts of its parts leave."""
+    ordered = sorted(places, key=lambda at: (places[at], at))
+    found: dict[int, int] = {}
+    for size in range(2, min(len(ordered), MOST_MEMBERS) + 1):
+        for chosen in combinations(ordered, size):
+            bits = bits_of(chosen)
+            found[bits] = -sum(cost.to_log(places[at]) for at in chosen[1:]) - sum_within(found, bits)
     return found

@@ -10,14 +10,18 @@ from whence.optimizer.query import ColumnOf, Query, bits_of, places_of, reach
 from whence.optimizer.space import Alternative, Node, Touch, all_nodes, least_of
 from whence.optimizer.statistics import Statistics
 
-# A property is a number: an order, an index, a place, and whether the place is where the rows come from.
-_INDEX, _PLACE, _THERE = 8, 16, 24
-_ORDER_BITS, _INDEX_BITS, _PLACE_BITS = 0xFF, 0xFF << _INDEX, 0xFF << _PLACE
+# A property is a number: an order, an index, a place, whether the place is where the rows come from, and which rows are together
+# in a part: those with the same value of some columns that are equal.
+_INDEX, _PLACE, _THERE, _PART = 8, 16, 24, 32
+_ORDER_BITS, _INDEX_BITS, _PLACE_BITS, _PART_BITS = 0xFF, 0xFF << _INDEX, 0xFF << _PLACE, 0xFF << _PART
+_EVERYWHERE = 0xFF << _PART  # every part has all rows
 
 Choice = tuple[str, str, Node | None, Node | None]
 
+_Formula = Callable[[float, float], float]
+
 # By the rows of the two inputs, or by the rows and their width where there is one.
-_FORMULAS: Mapping[str, Callable[[float, float], float]] = {
+_FORMULAS: Mapping[str, _Formula] = {
     "hash": cost.hash_join,
     "pipelined hash": cost.pipelined_hash,
     "sort-merge": cost.sort_merge,
@@ -27,6 +31,7 @@ _FORMULAS: Mapping[str, Callable[[float, float], float]] = {
     "hash aggregate": lambda rows, _width: cost.hash_aggregate(rows),
     "sorted aggregate": lambda rows, _width: cost.sorted_aggregate(rows),
     "ship": cost.ship,
+    "repartition": cost.ship,
 }
 
 
@@ -52,6 +57,9 @@ class QuerySpace:
             sum(table.column(name).width for name in relation.columns) or 8.0
             for relation, table in zip(query.relations, self._tables, strict=True)
         ]
+        self.parts = statistics.parts
+        to_all: _Formula = lambda rows, width: cost.ship(rows, width) * statistics.parts  # noqa: E731 - one of many
+        self._formulas = {**_FORMULAS, "broadcast": to_all}
         self._name_places(statistics)
         self._name_orders()
         self._forget()
@@ -201,9 +209,16 @@ class QuerySpace:
             yield from self._joins(expression, wanted)
         elif place == self._home[expression.bit_length() - 1]:
             yield from self._scans(expression, wanted)
-        order = wanted & _ORDER_BITS
+        order, part = wanted & _ORDER_BITS, wanted & _PART_BITS
         if order and not wanted & _INDEX_BITS and not self.streaming:
             yield "sort", "sort", (expression, wanted & ~_ORDER_BITS), None
+        elif part and not order and not wanted & _INDEX_BITS:
+            yield (
+                "ship",
+                "broadcast" if part == _EVERYWHERE else "repartition",
+                (expression, wanted & ~_PART_BITS),
+                None,
+            )
         if place and not wanted >> _THERE:
             homes = {self._home[at] for at in places_of(expression & self.whole)}
             for home in sorted(homes - {place}):
@@ -213,6 +228,8 @@ class QuerySpace:
     def _scans(self, expression: int, wanted: int) -> Iterator[Choice]:
         at = expression.bit_length() - 1
         table, order, index = self._tables[at], wanted & _ORDER_BITS, wanted & _INDEX_BITS
+        if not self._is_parted(at, wanted & _PART_BITS):
+            return
         if index:
             yield "scan", "index lookup", None, None
             return
@@ -224,6 +241,13 @@ class QuerySpace:
                 yield "scan", "index scan", None, None
         elif self._filter_index(at):
             yield "scan", "index scan", None, None
+
+    def _is_parted(self, at: int, part: int) -> bool:
+        """Whether a table has the rows together that are wanted so. One that is everywhere has all of them."""
+        by = self._tables[at].partitioned
+        if not part or by == "*":
+            return True
+        return part != _EVERYWHERE and ColumnOf(at, by) == self._column(part >> _PART, at)
 
     def _column(self, order: int, at: int) -> ColumnOf | None:
         """The column of a relation that an order is about, if it is about one."""
@@ -245,6 +269,9 @@ class QuerySpace:
         return all(isinstance(each, ColumnOf) and expression >> each.at & 1 for each in self.orders[order - 1])
 
     def _joins(self, expression: int, wanted: int) -> Iterator[Choice]:
+        if self.parts:
+            yield from self._joins_in_parts(expression, wanted)
+            return
         order, place = wanted & _ORDER_BITS, wanted & _PLACE_BITS
         for left, right in self.splits(expression):
             both = [at for at, members in enumerate(self._members, 1) if members & left and members & right]
@@ -265,6 +292,31 @@ class QuerySpace:
                     column = self._column(number, at)
                     if column is not None and column.name in self._tables[at].indexes and self._is_home(at, place):
                         yield "join", "indexed nested loops", (left, number << _INDEX | place), (right, order | place)
+
+    def _joins_in_parts(self, expression: int, wanted: int) -> Iterator[Choice]:
+        """Rows that are joined have to meet: by the columns that are equal, or because one side is everywhere."""
+        order, part = wanted & _ORDER_BITS, wanted & _PART_BITS
+        for left, right in self.splits(expression):
+            both = [at for at, members in enumerate(self._members, 1) if members & left and members & right]
+            if not order:
+                sides = (left, part), (right, _EVERYWHERE)
+                for physical in ("hash", "pipelined hash") if both else ("block nested loops",):
+                    yield "join", physical, *sides
+            for number in both:
+                meet = number << _PART
+                if part not in (0, meet):
+                    continue
+                if not order:
+                    yield "join", "hash", (left, meet), (right, meet)
+                    yield "join", "pipelined hash", (left, meet), (right, meet)
+                if order in (0, number):
+                    yield "join", "sort-merge", (left, number | meet), (right, number | meet)
+                at = left.bit_length() - 1
+                column = self._column(number, at) if left == 1 << at else None
+                if column is None or column.name not in self._tables[at].indexes or not self._is_parted(at, meet):
+                    continue
+                if not order or self._has_order(order, right):
+                    yield "join", "indexed nested loops", (left, number << _INDEX), (right, order | meet)
 
     def _is_home(self, at: int, place: int) -> bool:
         return self._home[at] << _PLACE == place
@@ -298,7 +350,7 @@ class QuerySpace:
 
     def local(self, node: Node, alternative: Alternative) -> int:
         _, _, physical, left, right = alternative
-        formula = _FORMULAS.get(physical)
+        formula = self._formulas.get(physical)
         if formula is None or left is None:
             return self._leaf(node, physical, self.table_logs, self.log(node[0]), self.scales.get(node[0], 0))
         second = self.width(node[0]) if right is None else self.rows(right[0])
@@ -313,10 +365,10 @@ class QuerySpace:
             return least_of(self, node, alternatives)
         one, other = self.rows(left[0]), self.rows(first.right[0])
         scale = self.scales.get(node[0], 0)
-        factor = 2.0 ** (scale / cost.LOG_ONE) if scale else 1.0
+        factor, formulas = 2.0 ** (scale / cost.LOG_ONE) if scale else 1.0, self._formulas
         found, best = cost.MOST, first
         for each in alternatives:
-            formula = _FORMULAS[each[2]]
+            formula = formulas[each[2]]
             taken = (formula(one, other) if each[3] == left else formula(other, one)) * factor
             if taken < found and int(taken) < found:
                 found, best = int(taken), each
@@ -325,7 +377,7 @@ class QuerySpace:
     def cost_of(self, node: Node, alternative: Alternative, left: int, right: int, scale: int) -> int:
         """What `local` gives for an operator with inputs, by logarithms of how many rows they have and of the scale."""
         second = self.width(node[0]) if alternative.right is None else cost.to_rows(right)
-        return cost.scaled(_FORMULAS[alternative.physical](cost.to_rows(left), second), scale)
+        return cost.scaled(self._formulas[alternative.physical](cost.to_rows(left), second), scale)
 
     def scan_cost_of(self, node: Node, alternative: Alternative, table: int, log: int, scale: int) -> int:
         """What `local` gives for a scan: by how many rows the table has, and how many of them are found."""

@@ -62,6 +62,8 @@ def detail(space: QuerySpace, node: Node, alternative: Alternative) -> str:
             return f" on {space.order_name(wanted >> 8 & 0xFF, expression)}"
         case "sort" | "index scan", _ if node[1] & 0xFF:
             return f" by {space.order_name(node[1] & 0xFF, node[0])}"
+        case "repartition", _:
+            return f" by {space.order_name(node[1] >> 32, node[0])}"
         case "ship", (_, wanted):
             return f" from {space.place_name(wanted)} to {space.place_name(node[1])}"
     return ""

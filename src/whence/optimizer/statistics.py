@@ -89,7 +89,10 @@ def place_of(value: Scalar) -> float:
 
 @dataclass(frozen=True)
 class Table:
-    """`ordered` is the column that rows are stored in the order of, `place` the site that has them."""
+    """`ordered` is the column that rows are stored in the order of, `place` the site that has them.
+
+    `partitioned` is the column by which rows are dealt to parts; `*`, if every part has all of them.
+    """
 
     rows: float = UNKNOWN_ROWS
     columns: Mapping[str, Column] = field(default_factory=dict)
@@ -97,6 +100,7 @@ class Table:
     ordered: str = ""
     place: str = ""
     width: float = 100.0
+    partitioned: str = ""
 
     def column(self, name: str) -> Column:
         return self.columns.get(name, _UNKNOWN)
@@ -112,6 +116,7 @@ class Statistics:
 
     tables: Mapping[str, Table] = field(default_factory=dict)
     place: str = ""  # where results are wanted
+    parts: int = 0  # that tables are dealt to, of which each joins its own rows; 0 if they are in one piece
 
     def table(self, name: str) -> Table:
         return self.tables.get(name, _NOTHING)
@@ -148,16 +153,19 @@ def read_statistics(path: Path) -> Statistics:
         raise StatisticsError(f"{path} is not JSON: {error}") from None
 
 
-_TABLE_FIELDS = {"rows", "width", "ordered", "place", "indexes", "columns"}
+_TABLE_FIELDS = {"partitioned", "rows", "width", "ordered", "place", "indexes", "columns"}
 _COLUMN_FIELDS = {"distinct", "histogram", "common", "nulls", "width"}
 
 
 def statistics_from_json(given: Any) -> Statistics:
     if not isinstance(given, dict) or not isinstance(given.get("tables"), dict):
         raise StatisticsError('statistics are an object with "tables": {NAME: {"rows": …, "columns": {…}}}')
-    _only(given, {"tables", "place"}, "statistics")
+    _only(given, {"tables", "place", "parts"}, "statistics")
     tables = {name.lower(): _table(name, each) for name, each in given["tables"].items()}
-    return Statistics(tables, _text(given, "place", "statistics"))
+    found = Statistics(tables, _text(given, "place", "statistics"), int(_number(given, "parts", 0, "statistics")))
+    if found.parts and (found.place or any(each.place for each in tables.values())):
+        raise StatisticsError("tables are in parts or at places: statistics have one of them")
+    return found
 
 
 def _table(name: str, given: Any) -> Table:
@@ -176,6 +184,7 @@ def _table(name: str, given: Any) -> Table:
         ordered=_text(given, "ordered", what).lower(),
         place=_text(given, "place", what),
         width=_number(given, "width", sum(each.width for each in columns.values()) or 100.0, what),
+        partitioned=_text(given, "partitioned", what).lower(),
     )
 
 
@@ -230,12 +239,14 @@ def statistics_to_json(statistics: Statistics) -> dict[str, Any]:
             "width": round(table.width, 1),
             **({"ordered": table.ordered} if table.ordered else {}),
             **({"place": table.place} if table.place else {}),
+            **({"partitioned": table.partitioned} if table.partitioned else {}),
             "indexes": sorted(table.indexes),
             "columns": {column: _column_to_json(each) for column, each in table.columns.items()},
         }
         for name, table in statistics.tables.items()
     }
-    return {"tables": tables, **({"place": statistics.place} if statistics.place else {})}
+    rest = {"place": statistics.place, "parts": statistics.parts}
+    return {"tables": tables, **{name: value for name, value in rest.items() if value}}
 
 
 def _column_to_json(column: Column) -> dict[str, Any]:

@@ -10,8 +10,8 @@ from whence.optimizer.statistics import Column, Statistics, Table
 SHAPES = ("chain", "star", "clique")
 
 
-def synthetic(shape: str, relations: int, seed: int, *, places: int = 0) -> tuple[str, Statistics]:
-    """The text of a query over `r0`, `r1`, … and what is known of them. With `places`, tables are at that many sites.
+def synthetic(shape: str, relations: int, seed: int, *, places: int = 0, parts: int = 0) -> tuple[str, Statistics]:
+    """The text of a query over `r0`, `r1`, … and what is known of them. Tables are at `places` sites, or dealt to `parts`.
 
     >>> synthetic("chain", 3, 1)[0]
     'SELECT r1.v FROM r0, r1, r2 WHERE r0.k01 = r1.k01 AND r1.k12 = r2.k12 AND r0.v < 4 AND r2.v < 49'
@@ -27,7 +27,8 @@ def synthetic(shape: str, relations: int, seed: int, *, places: int = 0) -> tupl
         indexes = frozenset(key for key in keys if random.random() < 0.3)
         ordered = random.choice(keys) if keys and random.random() < 0.4 else ""
         place = f"site{random.randrange(places)}" if places else ""
-        tables[f"r{at}"] = Table(rows, columns, indexes, ordered, place, width=random.randrange(20, 200))
+        by = random.choice([*keys, "", "*"]) if parts else ""
+        tables[f"r{at}"] = Table(rows, columns, indexes, ordered, place, random.randrange(20, 200), by)
     names = [f"r{at}" for at in range(relations)]
     wheres = [f"r{low}.k{low}{high} = r{high}.k{low}{high}" for low, high in pairs]
     wheres += [f"{name}.v < {random.randrange(1, 100)}" for name in names if random.random() < 0.4]
@@ -37,7 +38,7 @@ def synthetic(shape: str, relations: int, seed: int, *, places: int = 0) -> tupl
         low, high = random.choice(pairs)
         tail += f" ORDER BY r{low}.k{low}{high}" if not tail else ""
     text = f"SELECT {wanted} FROM {', '.join(names)} WHERE {' AND '.join(wheres)}{tail}"  # noqa: S608 - it is not run
-    return text, Statistics(tables)
+    return text, Statistics(tables, parts=parts)
 
 
 def _pairs(shape: str, relations: int) -> Iterator[tuple[int, int]]:
