@@ -201,10 +201,12 @@ def bench_closure(spark: SparkSession, done: Comparison, nodes: int, edges: int)
     link = cached(spark.createDataFrame(graph(nodes, edges)))
     rows = closure(link, "in-task")
     bars = {"decomposed": "8x faster", "in-task": "8x faster", "shuffled": "1.1x the time"}
-    works = {"loop": partial(loop, link), **{mode: partial(closure, link, mode) for mode in bars}}
-    times = in_turn(works, rows)
+    slow = {"loop": partial(loop, link), "shuffled": partial(closure, link, "shuffled")}
+    fast = {mode: partial(closure, link, mode) for mode in bars if mode not in slow}
+    times = in_turn(slow, rows) | in_turn(fast, rows)
     for mode, bar in bars.items():
         done.add(f"closure of Gnm({nodes},{edges}), {rows:,} rows", times[mode], times["loop"], bar)
+    print(f"decomposed / in-task: {times['decomposed'].seconds / times['in-task'].seconds:.2f}", flush=True)
 
 
 def bench_chain(spark: SparkSession, done: Comparison, nodes: int) -> None:

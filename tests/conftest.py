@@ -10,7 +10,7 @@ from hypothesis import settings
 from pyspark.sql import SparkSession
 from tests.properties.counting import ran
 
-from whence.backends.spark.session import QUIET
+from whence.backends.spark.session import DAEMON, QUIET
 
 # How long something takes says more about what else the machine does than about the code. `make test` says the same of the
 # same code every time; `make test-long` goes where nobody has been.
@@ -35,6 +35,7 @@ def java(tmp_path_factory: pytest.TempPathFactory) -> None:
 
 
 SETTINGS = {
+    "spark.python.daemon.module": DAEMON,
     # One session meets the plans of all tests: in Java's default of a gigabyte they may not fit, and it would end there.
     "spark.driver.memory": "3g",
     "spark.driver.extraJavaOptions": QUIET,

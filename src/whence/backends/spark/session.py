@@ -26,6 +26,8 @@ CHECKPOINT_FILES = {
         "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
     )
 }
+# Workers begin with the engine loaded.
+DAEMON = "whence.backends.spark.daemon"
 _SETTINGS = {
     "spark.app.name": "whence",
     "spark.ui.enabled": "false",
@@ -70,6 +72,8 @@ def _start(master: str | None, log: Path | None) -> None:
     settings = SparkConf().setAll(list(_SETTINGS.items()))
     if master is not None:
         settings.setMaster(master)
+    if _is_here(str(settings.get("spark.master", "local[*]"))):
+        settings.set("spark.python.daemon.module", DAEMON)
     if log is None:
         settings.set("spark.driver.extraJavaOptions", QUIET)
         _connect(settings, None, "Spark needs Java 17 or newer")
@@ -78,6 +82,11 @@ def _start(master: str | None, log: Path | None) -> None:
         log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("ab") as file:
             _connect(settings, {"stdout": file, "stderr": file}, f"{log} may say why", "Spark needs Java 17 or newer")
+
+
+def _is_here(master: str) -> bool:
+    """Whether tasks run in this process of Java, and so find what Python finds here."""
+    return master.startswith("local") and not master.startswith("local-cluster")
 
 
 def _connect(settings: SparkConf, output: dict[str, object] | None, *hints: str) -> None:

@@ -1,0 +1,316 @@
+"""Analyses of programs, from files to the number of rows, whole processes: Whence beside DuckDB, Nemo and clingo.
+
+    python bench/analyses.py [--small] [NAME ...]
+
+Each engine is started anew, reads its facts, evaluates, and prints how many rows the view has; all have to agree. The rules are
+ours, of the kinds that such analyses are made of: what pointers may point to (Andersen; with fields; by flows and aliases of
+expressions), where values that may be missing flow to, who is of the same generation in a random graph, and which loans are
+still out where they are broken. A peer that takes over a minute is given up. `--small` takes smaller inputs, to see that it
+works, and writes nothing down.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from graphs import gnm, points_to
+from measure import Report
+
+from whence import load
+
+Rows = Sequence[tuple[int, ...]]
+PATIENCE = 60.0
+WHENCE = Path(sys.executable).with_name("whence")
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """Rules as all but DuckDB take them, with small letters for variables; `view` is what is counted."""
+
+    name: str
+    view: str
+    rules: str
+    facts: Callable[[float], dict[str, Rows]]
+    duckdb: str = ""
+
+
+ANDERSEN = """
+pt(v, o) :- alloc(v, o).
+pt(v, o) :- assign(v, w), pt(w, o).
+pt(v, o) :- load(v, w), pt(w, p), heap(p, o).
+heap(p, o) :- store(v, w), pt(v, p), pt(w, o).
+"""
+FIELDS = """
+holds(v, o) :- new(v, o).
+holds(v, o) :- copy(v, w), holds(w, o).
+holds(v, o) :- passed(v, w), holds(w, o).
+holds(v, o) :- get(v, w, f), holds(w, p), inside(p, f, o).
+inside(p, f, o) :- put(v, f, w), holds(v, p), holds(w, o).
+passed(p, a) :- call(t, a, r), holds(t, m), body(m, p, q).
+passed(r, q) :- call(t, a, r), holds(t, m), body(m, p, q).
+"""
+ALIASES = """
+flows(x, y) :- assigned(y, x).
+flows(x, z) :- flows(x, y), assigned(z, y).
+flows(x, z) :- flows(x, y), reaches(y, z).
+reaches(x, y) :- read(u, x), alias(u, v), read(v, y).
+alias(x, y) :- flows(z, x), flows(z, y).
+alias(x, y) :- flows(x, y).
+alias(y, x) :- flows(x, y).
+alias(x, y) :- flows(u, x), reaches(u, v), flows(v, y).
+"""
+MISSING = """
+missing(s, v) :- empty(s, v).
+missing(s, w) :- missing(s, v), moved(v, w).
+"""
+GENERATION = """
+same(x, y) :- edge(p, x), edge(p, y), x != y.
+same(x, y) :- edge(p, x), same(p, q), edge(q, y).
+"""
+LOANS = """
+within(a, b, p) :- outlives(a, b, p).
+within(a, c, p) :- within(a, b, p), within(b, c, p).
+within(a, b, q) :- within(a, b, p), step(p, q), alive(a, q), alive(b, q).
+needs(a, l, p) :- lent(a, l, p).
+needs(b, l, p) :- needs(a, l, p), within(a, b, p).
+needs(a, l, q) :- needs(a, l, p), step(p, q), alive(a, q), not ended(l, p).
+out(l, p) :- needs(a, l, p), alive(a, p).
+broken(l, p) :- breaks(p, l), out(l, p).
+"""
+MISSING_SQL = """WITH RECURSIVE missing(s, v) AS (
+  SELECT c0, c1 FROM empty UNION SELECT missing.s, moved.c1 FROM missing JOIN moved ON missing.v = moved.c0)
+SELECT count(*) FROM missing"""
+GENERATION_SQL = """WITH RECURSIVE same(x, y) AS (
+  SELECT a.c1, b.c1 FROM edge a JOIN edge b ON a.c0 = b.c0 WHERE a.c1 != b.c1
+  UNION SELECT a.c1, b.c1 FROM same JOIN edge a ON a.c0 = same.x JOIN edge b ON b.c0 = same.y)
+SELECT count(*) FROM same"""
+
+
+def andersen(scale: float) -> dict[str, Rows]:
+    return dict(points_to(modules=max(1, round(8 * scale))))
+
+
+def fields(scale: float, seed: int = 5) -> dict[str, Rows]:
+    """Modules with variables, objects, fields, functions with a parameter and a result, and calls of them through variables."""
+    rng = random.Random(seed)
+    found: dict[str, set[tuple[int, ...]]] = {name: set() for name in ("new", "copy", "get", "put", "call", "body")}
+    variables, objects = 3_000, 600
+    for module in range(max(1, round(16 * scale))):
+        first = module * 10_000
+
+        def near(one: int, first: int = first) -> int:
+            return first + (one - first + rng.randint(1, 30)) % variables
+
+        names = range(first, first + variables)
+        for number in range(objects):
+            found["new"].add((rng.choice(names), first + 5_000 + number))
+            if number % 10 == 0:
+                found["body"].add((first + 5_000 + number, rng.choice(names), rng.choice(names)))
+        found["copy"] |= {(near(one), one) for one in names if rng.random() < 0.9}
+        for one in rng.sample(names, variables // 40):
+            found["get"].add((near(one), one, rng.randrange(5)))
+            found["put"].add((near(one), rng.randrange(5), one))
+            found["call"].add((one, rng.choice(names), rng.choice(names)))
+    return {name: sorted(rows) for name, rows in found.items()}
+
+
+def expressions(scale: float, seed: int = 7) -> dict[str, Rows]:
+    """Functions whose expressions are assigned to each other in short chains, some of them read through pointers."""
+    rng = random.Random(seed)
+    assigned, read = set(), set()
+    for function in range(max(1, round(600 * scale))):
+        first = function * 100
+        size = rng.randint(20, 60)
+        for at in range(1, size):
+            assigned.add((first + at, first + max(0, at - rng.randint(1, 4))))
+        for at in range(size // 3):
+            read.add((first + rng.randrange(size), first + 60 + at))
+            assigned.add((first + rng.randrange(size), first + 60 + at))
+    return {"assigned": sorted(assigned), "read": sorted(read)}
+
+
+def flows(scale: float, seed: int = 11) -> dict[str, Rows]:
+    """Long chains of statements with few branches, and places where a value may be missing at first."""
+    rng = random.Random(seed)
+    moved, empty = set(), set()
+    for function in range(max(1, round(200 * scale))):
+        first, length = function * 1_000, 600
+        moved |= {(first + at, first + at + 1) for at in range(length)}
+        moved |= {(first + at, first + min(length, at + rng.randint(2, 40))) for at in rng.sample(range(length), 60)}
+        empty |= {(first + at, first + at) for at in rng.sample(range(length), 30)}
+    return {"moved": sorted(moved), "empty": sorted(empty)}
+
+
+def generation(scale: float) -> dict[str, Rows]:
+    return {"edge": gnm(round(2_000 * scale**0.5), round(3_000 * scale**0.5))}
+
+
+def loans(scale: float, seed: int = 13) -> dict[str, Rows]:
+    """Functions as chains of points with loops; regions that are alive for a while, loans that flow between them."""
+    rng = random.Random(seed)
+    names = ("step", "alive", "outlives", "lent", "ended", "breaks")
+    found: dict[str, set[tuple[int, ...]]] = {name: set() for name in names}
+    for function in range(max(1, round(60 * scale))):
+        first, length = function * 1_000, 150
+        found["step"] |= {(first + at, first + at + 1) for at in range(length)}
+        found["step"] |= {(first + at, first + at - rng.randint(5, 30)) for at in rng.sample(range(40, length), 4)}
+        for region in range(first, first + 40):
+            start = rng.randrange(length)
+            for at in range(start, min(length, start + rng.randint(20, 90))):
+                found["alive"].add((region, first + at))
+            other = first + rng.randrange(40)
+            found["outlives"].add((region, other, first + start))
+            found["lent"].add((region, region, first + start))
+            found["breaks"].add((first + rng.randrange(length), region))
+            if rng.random() < 0.5:
+                found["ended"].add((region, first + rng.randrange(length)))
+    return {name: sorted(rows) for name, rows in found.items()}
+
+
+ANALYSES = (
+    Analysis("Andersen", "pt", ANDERSEN, andersen),
+    Analysis("points-to with fields and calls", "holds", FIELDS, fields),
+    Analysis("flows and aliases (like CSPA)", "alias", ALIASES, expressions),
+    Analysis("missing values (like CSDA)", "missing", MISSING, flows, MISSING_SQL),
+    Analysis("same generation on Gnm", "same", GENERATION, generation, GENERATION_SQL),
+    Analysis("loans (like a borrow checker)", "broken", LOANS, loans),
+)
+
+
+# -- the engines -------------------------------------------------------------------------------------------------------
+
+
+def whence_program(work: Analysis, facts: dict[str, Rows]) -> str:
+    rules = work.rules.replace("not ", "!")
+    declared = "".join(
+        f".decl {name}({', '.join(f'c{at}:number' for at in range(len(rows[0])))}) .input {name}\n"
+        for name, rows in facts.items()
+    )
+    text = f"{declared}{rules}.printsize {work.view}\n"
+    load(text)  # as a check of the rules, before anything is measured
+    return text
+
+
+def upper(rules: str) -> str:
+    """Variables as clingo wants them."""
+    return re.sub(r"\b([a-z])\b", lambda found: found[1].upper(), rules)
+
+
+def questioned(rules: str) -> str:
+    """Variables and negation as Nemo wants them."""
+    return re.sub(r"\b([a-z])\b", r"?\1", rules).replace("not ", "~").replace(".\n", " .\n")
+
+
+def as_text(facts: dict[str, Rows], end: str) -> str:
+    return "".join(f"{name}({', '.join(map(str, row))}){end}\n" for name, rows in facts.items() for row in rows)
+
+
+DUCKDB = """import duckdb, sys
+connection = duckdb.connect()
+connection.execute("SET threads = 2")
+for name in sys.argv[2:]:
+    connection.execute(f"CREATE TABLE {name} AS SELECT * FROM read_csv('{name}.facts', delim='\\t', header=false)")
+    for at, column in enumerate(connection.execute(f"SELECT * FROM {name} LIMIT 0").description):
+        connection.execute(f'ALTER TABLE {name} RENAME "{column[0]}" TO c{at}')
+print(connection.execute(open(sys.argv[1]).read()).fetchone()[0])
+"""
+NEMO = """import sys, nmo_python as nemo
+engine = nemo.NemoEngine(nemo.load_string(open("program.rls").read()))
+engine.reason()
+print(sum(1 for _ in engine.result(sys.argv[1])))
+"""
+CLINGO = """import sys, clingo
+control = clingo.Control()
+control.load("program.lp")
+control.ground([("base", [])])
+print(sum(1 for each in control.symbolic_atoms if each.symbol.name == sys.argv[1]))
+"""
+
+
+def commands(work: Analysis, facts: dict[str, Rows], folder: Path) -> dict[str, list[str]]:
+    """What runs each engine, in a folder with its files."""
+    for name, rows in facts.items():
+        (folder / f"{name}.facts").write_text("".join("\t".join(map(str, row)) + "\n" for row in rows))
+    written = {
+        "program.dl": whence_program(work, facts),
+        "program.lp": as_text(facts, ".") + upper(work.rules),
+        "program.rls": as_text(facts, " .") + questioned(work.rules),
+        "query.sql": work.duckdb,
+        "duckdb_.py": DUCKDB,
+        "nemo_.py": NEMO,
+        "clingo_.py": CLINGO,
+    }
+    for name, text in written.items():
+        (folder / name).write_text(text)
+    python = sys.executable
+    found = {"Whence": [str(WHENCE), "eval", "program.dl", "-q"]}
+    if work.duckdb:
+        found["DuckDB"] = [python, "duckdb_.py", "query.sql", *facts]
+    return found | {"Nemo": [python, "nemo_.py", work.view], "clingo": [python, "clingo_.py", work.view]}
+
+
+def timed(command: list[str], folder: Path, repeats: int) -> tuple[float, int] | None:
+    """The median time, and the number of rows; None if it takes too long."""
+    times: list[float] = []
+    while len(times) < repeats:
+        start = time.perf_counter()
+        try:
+            ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=PATIENCE, check=True)
+        except subprocess.TimeoutExpired:
+            return None
+        times.append(time.perf_counter() - start)
+        if times[-1] > 20:
+            break
+    return sorted(times)[len(times) // 2], int(ran.stdout.split()[-1])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--small", action="store_true")
+    parser.add_argument("names", nargs="*", help="some of the analyses, by the beginning of their names")
+    asked = parser.parse_args()
+    rows = []
+    for work in ANALYSES:
+        if asked.names and not any(work.name.startswith(each) for each in asked.names):
+            continue
+        facts = work.facts(0.04 if asked.small else 1.0)
+        with TemporaryDirectory() as made:
+            folder = Path(made)
+            found = {
+                who: timed(command, folder, 1 if asked.small else 3)
+                for who, command in commands(work, facts, folder).items()
+            }
+        counts = {each[1] for each in found.values() if each is not None}
+        if len(counts) != 1:
+            raise SystemExit(f"{work.name}: the engines differ: {found}")
+        shown = ["-" if who not in found else _seconds(found[who]) for who in ("Whence", "DuckDB", "Nemo", "clingo")]
+        own, peers = found["Whence"], [each[0] for who, each in found.items() if who != "Whence" and each is not None]
+        assert own is not None
+        ratio = f"{own[0] / min(peers):.2f}" if peers else "-"
+        rows.append([work.name, f"{sum(map(len, facts.values())):,}", f"{own[1]:,}", *shown, ratio])
+        print(rows[-1], flush=True)
+    if asked.small or asked.names:
+        return
+    report = Report("analyses", "Analyses of programs")
+    report.write(
+        "Seconds from the start of a process to its end, medians of 3 (over 20 s: 1), facts read from files. DuckDB with 2 "
+        "threads, where the recursion is one that its SQL has; Souffle is in no package repository that the rest is from."
+    )
+    report.table(["analysis", "facts", "rows", "Whence", "DuckDB", "Nemo", "clingo", "Whence / best peer"], rows)
+
+
+def _seconds(found: tuple[float, int] | None) -> str:
+    return f"over {PATIENCE:.0f}" if found is None else f"{found[0]:.2f}"
+
+
+if __name__ == "__main__":
+    main()
