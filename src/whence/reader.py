@@ -12,6 +12,7 @@ from whence.engine.stats import Stats
 from whence.engine.stratum import Ranking
 from whence.engine.windows import Windows
 from whence.html import shown_block, shown_table, shown_title
+from whence.lang.bags import repeated, with_copies
 from whence.lang.program import Program, Relation
 from whence.lang.types import Tuple
 from whence.plan import JoinOrder, Plan
@@ -136,6 +137,17 @@ class Reader:
             if self.prepared.shows(name)
         ]
         return shown_block(shown_title("session", f"epoch {self.epoch}"), shown_table(("relation", "", "tuples"), rows))
+    def bag(self, name: str) -> list[Tuple]:
+        """The rows of a relation as often as they are there: of a view in SQL that is a bag, some are there several times.
+
+        >>> from whence import Session, load
+        >>> session = Session(load("SELECT 1 AS n UNION ALL SELECT 1; ", dialect="sql"))
+        >>> list(session.relation("result")), session.bag("result")
+        ([(1,)], [(1,), (1,)])
+        """
+        return list(
+            repeated(self.program, name, {each: self.relation(each) for each in with_copies(self.program, [name])})
+        )
 
     def views(self) -> dict[str, set[Tuple]]:
         return {name: set(self.relation(name)) for name in self.program.relations if self.prepared.shows(name)}

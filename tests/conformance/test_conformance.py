@@ -30,7 +30,7 @@ def test_program_gives_the_expected_output(case: Path, tmp_path: Path) -> None:
 def test_the_rules_that_sql_becomes_give_it_too(case: Path, tmp_path: Path) -> None:
     text = (case / "program.sql").read_text(encoding="utf-8")
     functions = case / "functions.py"
-    module, _ = translate(Source.of(text), load_functions(functions if functions.exists() else None))
+    module = translate(Source.of(text), load_functions(functions if functions.exists() else None)).module
     printed = tmp_path / "program.dl"
     printed.write_text(print_module(module), encoding="utf-8")
     check(printed, case, tmp_path)

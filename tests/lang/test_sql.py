@@ -168,8 +168,8 @@ QUERIES: dict[str, str | tuple[str, str]] = {
     "count_of_values_by_group": "SELECT kind, COUNT(10 / size), COUNT(*), SUM(10 / (size - 9)) FROM item GROUP BY kind",
     "count_rows": "SELECT COUNT(*) FROM item",
     "count_of_nothing": "SELECT COUNT(*), COUNT(id) FROM item WHERE id > 100",
-    "sum_of_nothing": ("SELECT SUM(id) FROM item WHERE id > 100", "SELECT 0"),
-    "min_of_nothing": ("SELECT MIN(id) FROM item WHERE id > 100", "SELECT 0 WHERE 0"),
+    "sum_of_nothing": "SELECT SUM(id) FROM item WHERE id > 100",
+    "min_of_nothing": "SELECT MIN(id) FROM item WHERE id > 100",
     "group_by": "SELECT kind, COUNT(*), SUM(size), MIN(size), MAX(price) FROM item GROUP BY kind",
     "average": "SELECT kind, AVG(size), AVG(price) FROM item GROUP BY kind",
     "sum_counts_rows_not_values": "SELECT SUM(size) FROM item JOIN tag ON TRUE HAVING COUNT(*) > 0",
@@ -309,7 +309,8 @@ def outputs(text: str) -> list[str]:
 
 
 def rules_of(text: str) -> str:
-    module, found = translate(Source.of(text))
+    made = translate(Source.of(text))
+    module, found = made.module, made.found
     assert not found
     return print_module(module)
 
@@ -321,7 +322,9 @@ def rules_of(text: str) -> str:
 def test_the_printed_rules_of_a_query_mean_the_same(name: str, tables: Tables) -> None:
     given = QUERIES[name]
     text = f"{SCHEMA}; {given if isinstance(given, str) else given[0]}"
-    assert evaluate(load(rules_of(text)), tables) == run(text, tables)
+    made = translate(Source.of(text))
+    printed = load(print_module(made.module), functions=made.functions)
+    assert evaluate(printed, tables) == run(text, tables)
 
 
 def test_a_with_that_no_query_follows_is_a_view_of_its_name() -> None:
@@ -383,7 +386,7 @@ def test_regions_of_the_papers() -> None:
 
 
 def test_an_unknown_constant_of_the_papers_is_explained() -> None:
-    _, found = translate(Source.of(REGIONS.format(k="k")), {"distance": distance})
+    found = translate(Source.of(REGIONS.format(k="k")), {"distance": distance}).found
     assert [(each.text, each.advice) for each in found] == [
         (
             "column k is in no table of this query",
@@ -394,9 +397,10 @@ def test_an_unknown_constant_of_the_papers_is_explained() -> None:
 
 
 def test_rules_read_like_rules() -> None:
-    text = f"""{LINK} {REACHABLE};
+    table = "CREATE TABLE link (src TEXT, dst TEXT, PRIMARY KEY (src, dst));"
+    text = f"""{table} {REACHABLE};
         create view degree(node, n) as select src, count(*) from link group by src;
-        create view sink as select dst from link l where not exists (select * from link where src = l.dst)"""
+        create view sink as select distinct dst from link l where not exists (select * from link where src = l.dst)"""
     assert rules_of(text) == dedent("""\
         .decl link(src:symbol, dst:symbol)
         .input link
@@ -435,7 +439,7 @@ def test_a_query_of_with_that_clashes_is_named_after_its_view() -> None:
         CREATE VIEW a AS WITH link AS (SELECT dst FROM link) SELECT * FROM link;
         CREATE VIEW b AS WITH a AS (SELECT src FROM link) SELECT * FROM a"""
     views = run(text, CHAIN)
-    assert set(views) == {"link", "a", "a.link", "b", "b.a"}
+    assert {"link", "a", "a.link", "b", "b.a"} <= set(views)
     assert views["a"] == {("b",), ("c",), ("d",)}
     assert views["b"] == {("a",), ("b",), ("c",)}
 
@@ -465,16 +469,16 @@ def test_types_of_sql() -> None:
     pairs = [(name.replace("-", " "), kind) for kind, names in types.items() for name in names.split()]
     columns = ", ".join(f"c{at} {name}" for at, (name, _) in enumerate(pairs))
     fields = load(f"CREATE TABLE t ({columns})", dialect="sql").relations["t"].fields
-    assert [str(field.kind) for field in fields] == [kind for _, kind in pairs]
+    assert [str(field.kind) for field in fields] == [f"{kind}?" for _, kind in pairs]
 
 
 def test_attributes_are_named_after_the_columns() -> None:
     text = """
-        CREATE TABLE t (a BIGINT, b TEXT, "odd name" DOUBLE);
+        CREATE TABLE t (a BIGINT NOT NULL, b TEXT NOT NULL, "odd name" DOUBLE);
         SELECT min(a), COUNT(*), a + 1, b AS "a b", t.*, b FROM t GROUP BY a, b, t."odd name" """
     fields = load(text, dialect="sql").relations["result"].fields
     names = ["min", "count", "col3", "a_b", "a", "b", "odd_name", "b2"]
-    types = ["number", "number", "number", "symbol", "number", "symbol", "float", "symbol"]
+    types = ["number", "number", "number", "symbol", "number", "symbol", "float?", "symbol"]
     assert [(field.name, str(field.kind)) for field in fields] == list(zip(names, types, strict=True))
 
 
@@ -506,11 +510,11 @@ RENDERED = {
             2 | SELECT a b c FROM t
                            ^
           hint: check the clause before it""",
-    "SELECT * FROM t LEFT JOIN u ON t.a = u.a": """\
-        q.sql:2:27: error[W0602]: LEFT JOIN is not supported
-            2 | SELECT * FROM t LEFT JOIN u ON t.a = u.a
-                                          ^^^^^^^^^^^^^^
-          hint: there are no nulls: write the joined rows UNION those without a partner, found with NOT EXISTS""",
+    "SELECT a FROM t SEMI JOIN u USING (a)": """\
+        q.sql:2:27: error[W0602]: SEMI JOIN is not supported
+            2 | SELECT a FROM t SEMI JOIN u USING (a)
+                                          ^^^^^^^^^^
+          hint: write EXISTS or NOT EXISTS""",
     "SELECT a FROM t, u": """\
         q.sql:2:8: error[W0603]: column a is ambiguous: it may be t.a or u.a
             2 | SELECT a FROM t, u
@@ -526,12 +530,6 @@ RENDERED = {
             2 | SELECT a FROM tt
                               ^^
           hint: declare it with CREATE TABLE or CREATE VIEW; a WITH that refers to itself is WITH RECURSIVE""",
-    "WITH RECURSIVE r(x) AS (SELECT a FROM t UNION ALL SELECT x + 1 FROM r) SELECT x FROM r": """\
-        q.sql:2:32: error[W0605]: UNION ALL in the recursive query r is refused
-            2 | WITH RECURSIVE r(x) AS (SELECT a FROM t UNION ALL SELECT x + 1 FROM r) SELECT x FROM r
-                                               ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-          hint: recursion needs set semantics to reach its end on cyclic data. UNION makes one of equal rows: if each of \
-them counts, as in quantities that come along several ways, add a column that tells them apart, such as the path""",
     "CREATE VIEW v (x) AS SELECT a, b FROM t": """\
         q.sql:2:29: error[W0606]: v lists 1 column, but its query has 2
             2 | CREATE VIEW v (x) AS SELECT a, b FROM t
@@ -543,7 +541,7 @@ them counts, as in quantities that come along several ways, add a column that te
 @pytest.mark.parametrize("text", RENDERED)
 def test_errors_are_shown_with_their_place(text: str) -> None:
     source = Source.of(TABLES_ON_ONE_LINE + text, "q.sql")
-    _, found = translate(source)
+    found = translate(source).found
     assert [render(each, source) for each in found] == [dedent(RENDERED[text])]
 
 
@@ -556,68 +554,47 @@ MESSAGES = {
     "UPDATE t SET a = 1": "W0602 UPDATE is not supported",
     "CREATE INDEX i ON t (a)": "W0602 CREATE INDEX is not supported",
     "VACUUM": "W0602 VACUUM is not supported",
-    "VALUES (1, 2)": "W0602 VALUES as a query is not supported",
     "CREATE TABLE v AS SELECT 1": "W0602 CREATE TABLE … AS is not supported",
     "INSERT INTO t SELECT * FROM t": "W0602 INSERT of a query is not supported",
     "CREATE TABLE v (x BOOLEAN)": "W0602 the type BOOLEAN is not supported",
     "CREATE TABLE v (x BIGINT[])": "W0602 the type ARRAY<BIGINT> is not supported",
     "CREATE TABLE v (x BIGINT DEFAULT 1)": "W0602 DEFAULT is not supported",
-    "CREATE TABLE v (x BIGINT CHECK (x > 1))": "W0602 CHECK is not supported",
-    "CREATE TABLE v (x BIGINT REFERENCES t (a))": "W0602 REFERENCES is not supported",
-    "CREATE TABLE v (x BIGINT, FOREIGN KEY (x) REFERENCES t (a))": "W0602 FOREIGN KEY is not supported",
     # -- W0602, clauses
-    "SELECT a FROM t ORDER BY a": "W0602 ORDER BY is not supported",
-    "SELECT a FROM t UNION SELECT a FROM u ORDER BY a": "W0602 ORDER BY is not supported",
-    "SELECT a FROM t LIMIT 3": "W0602 LIMIT is not supported",
-    "SELECT a FROM t OFFSET 3": "W0602 OFFSET is not supported",
-    "SELECT DISTINCT ON (a) b FROM t": "W0602 DISTINCT ON is not supported",
     "SELECT a FROM t GROUP BY ROLLUP (a)": "W0602 ROLLUP is not supported",
     "SELECT a FROM t GROUP BY GROUPING SETS ((a), ())": "W0602 GROUPING SETS is not supported",
-    "SELECT a FROM t EXCEPT ALL SELECT a FROM u": "W0602 EXCEPT ALL is not supported",
     "SELECT a FROM t FOR UPDATE": "W0602 FOR UPDATE is not supported",
     # -- W0602, tables
-    "SELECT t.a FROM t RIGHT JOIN u ON t.a = u.a": "W0602 RIGHT JOIN is not supported",
-    "SELECT t.a FROM t FULL OUTER JOIN u ON t.a = u.a": "W0602 FULL OUTER JOIN is not supported",
     "SELECT * FROM t SEMI JOIN u ON t.a = u.a": "W0602 SEMI JOIN is not supported",
-    "SELECT t.a FROM t, LATERAL (SELECT 1) x": "W0602 LATERAL is not supported",
-    "SELECT x FROM (VALUES (1)) v(x)": "W0602 VALUES in FROM is not supported",
     "SELECT a FROM t TABLESAMPLE (10)": "W0602 TABLESAMPLE is not supported",
     "SELECT x FROM UNNEST(1) x": "W0602 UNNEST is not supported",
     "SELECT * EXCEPT (a) FROM t": "W0602 * EXCEPT or REPLACE is not supported",
     # -- W0602, expressions
-    "SELECT SUM(a) OVER (PARTITION BY b) FROM t": "W0602 a window function (OVER) is not supported",
-    "SELECT NULL FROM t": "W0602 NULL is not supported",
     "SELECT a = 1 FROM t": "W0602 a truth value as a column is not supported",
-    "SELECT CASE WHEN a = 1 THEN 2 END FROM t": "W0602 CASE without ELSE is not supported",
-    "SELECT UPPER(b) FROM t": "W0602 the function UPPER is not supported",
-    "SELECT COALESCE(b, 'x') FROM t": "W0602 the function COALESCE is not supported",
+    "SELECT SOUNDEX(b) FROM t": "W0602 the function SOUNDEX is not supported",
+    "SELECT a FROM t LIMIT a": "W0602 LIMIT of an expression is not supported",
+    "SELECT SUM(a) OVER (ORDER BY a RANGE BETWEEN 1 PRECEDING AND CURRENT ROW) FROM t": (
+        "W0602 a frame of RANGE is not supported"
+    ),
+    "SELECT MEDIAN(a) OVER () FROM t": "W0602 the window function MEDIAN is not supported",
     "SELECT EXTRACT(YEAR FROM b) FROM t": "W0602 the function EXTRACT is not supported",
     "SELECT CAST(a AS BOOLEAN) FROM t": "W0602 the type BOOLEAN is not supported",
     "SELECT SUBSTR(b, 0) FROM t": "W0602 SUBSTR from a position below 1 is not supported",
     "SELECT :x FROM t": "W0602 a parameter is not supported",
     "SELECT (SELECT a FROM u) FROM t": "W0602 a subquery that may have several rows as a value is not supported",
-    "SELECT a FROM t WHERE b IS NOT NULL": "W0602 IS NULL is not supported",
-    "SELECT a FROM t WHERE a = ANY (SELECT a FROM u)": "W0602 a comparison with ANY is not supported",
-    "SELECT a FROM t WHERE a > ALL (SELECT a FROM u)": "W0602 a comparison with ALL is not supported",
     "SELECT a FROM t WHERE b LIKE b": "W0602 LIKE with a pattern that is not a string is not supported",
-    "SELECT a FROM t WHERE b ILIKE 'x'": "W0602 the condition ILIKE is not supported",
     "SELECT a FROM t WHERE a": "W0602 a value as a condition is not supported",
     "SELECT a FROM t WHERE a BETWEEN SYMMETRIC 2 AND 1": "W0602 BETWEEN with SYMMETRIC is not supported",
     # -- W0603
     'SELECT a FROM t WHERE b = "Word"': "W0603 column Word is in no table of this query",
     "SELECT a FROM t WHERE EXISTS (SELECT 1 FROM u WHERE z = a)": "W0603 column z is in no table of this query",
     "SELECT b FROM t JOIN u USING (c)": "W0603 column c is on one side of the join only",
-    "INSERT INTO t (a, z) VALUES (1, 2)": ["W0603 column z is not in t", "W0606 the rows have no value for b"],
+    "INSERT INTO t (a, z) VALUES (1, 2)": "W0603 column z is not in t",
     # -- W0604
     "SELECT z.a FROM t": "W0604 there is no table or view z",
     "SELECT z.* FROM t": "W0604 there is no table or view z",
     "SELECT * FROM t WHERE a IN (SELECT x FROM v)": "W0604 there is no table or view v",
     "WITH r AS (SELECT a FROM r) SELECT a FROM r": "W0604 there is no table or view r",
     "INSERT INTO v VALUES (1)": "W0604 there is no table or view v",
-    # -- W0605
-    "CREATE VIEW v (x) AS SELECT a FROM t UNION ALL SELECT x FROM w; CREATE VIEW w (x) AS SELECT x FROM v": (
-        "W0605 UNION ALL in the recursive query v is refused"
-    ),
     # -- W0606
     "SELECT a FROM t UNION SELECT a, c FROM u": "W0606 the branches of UNION have 1 and 2 columns",
     "SELECT a, b FROM t EXCEPT SELECT a FROM u": "W0606 the branches of EXCEPT have 2 and 1 column",
@@ -651,15 +628,15 @@ MESSAGES = {
 def test_what_cannot_be_translated_is_named(text: str) -> None:
     expected = MESSAGES[text]
     functions = {"distance": distance, "untyped": lambda value: value}
-    _, found = translate(Source.of(TABLES_ON_ONE_LINE + text), functions)
+    found = translate(Source.of(TABLES_ON_ONE_LINE + text), functions).found
     assert [f"{each.code} {each.text}" for each in found] == ([expected] if isinstance(expected, str) else expected)
 
 
 def test_every_error_of_a_text_is_reported() -> None:
     source = Source.of(
-        f"{TABLES_ON_ONE_LINE} SELECT x, y FROM t; SELECT FROM; SELECT 1 FROM nowhere WHERE z = 1 LIMIT 2"
+        f"{TABLES_ON_ONE_LINE} SELECT x, y FROM t; SELECT FROM; SELECT 1 FROM nowhere WHERE z = 1 LIMIT 1 + 1"
     )
-    _, found = translate(source)
+    found = translate(source).found
     codes = [each.code for each in Diagnostics(source, found).errors]
     assert codes == ["W0603", "W0603", "W0601", "W0604", "W0602"]
 
@@ -678,7 +655,7 @@ WORDS = """
 def test_no_text_makes_the_translation_fail(words: list[str], wild: str) -> None:
     text = f"{TABLES_ON_ONE_LINE} {' '.join(words)} {wild}"
     source = Source.of(text)
-    _, found = translate(source)
+    found = translate(source).found
     assert all(0 <= each.span.start <= each.span.end <= len(text) for each in found)
     assert all(render(each, source) for each in found)
 

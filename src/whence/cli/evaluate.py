@@ -20,6 +20,7 @@ from whence.cli.terminal import err, show, show_diagnostic, summary_of
 from whence.io import FactError, is_large, output_path, print_size, read_relation, write_relation
 from whence.io.confined import refuse_files_outside
 from whence.lang import ProgramError
+from whence.lang.bags import copies_of, repeated, with_copies
 from whence.lang.load import ignored_in_one_shot, nothing_shown
 from whence.lang.program import Program, Relation, Transfer
 from whence.lang.types import Tuple
@@ -208,7 +209,7 @@ def _evaluated(
 
 def wanted_of(program: Program) -> tuple[str, ...] | None:
     """The relations that are shown; all of them, for the sake of errors and limits, where none is."""
-    return program.outputs or None
+    return with_copies(program, program.outputs) or None
 
 
 def _refuse_combinations(engine: Engine, backend: Backend, *, master: str | None, mode: Mode, form: Form) -> None:
@@ -266,13 +267,15 @@ def _write(
     for transfer in program.transfers:
         relation = program.relations[transfer.relation]
         if transfer.kind == "printsize":
-            print_size(transfer, relation, views[relation.name])
+            print_size(transfer, relation, repeated(program, relation.name, views))
         elif transfer.kind == "output":
             path = output_path(transfer, relation, folder)
             # Nothing moves on the terminal while results are printed to it.
             with Progress(err, f"writing {path}", quiet=quiet or path is None):
-                if session is None or not _written_as_columns(transfer, relation, session, folder):
-                    write_relation(transfer, relation, program.types, views[relation.name], folder)
+                is_bag = copies_of(program, relation.name) is not None
+                if is_bag or session is None or not _written_as_columns(transfer, relation, session, folder):
+                    rows = repeated(program, relation.name, views)
+                    write_relation(transfer, relation, program.types, rows, folder)
 
 
 def _written_as_columns(transfer: Transfer, relation: Relation, session: Session, folder: Path | None) -> bool:

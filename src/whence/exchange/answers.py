@@ -48,7 +48,8 @@ def sql_answers(instance: Instance, files: Files, peer: str, query: str, *, null
     asked = query.strip().removesuffix(";")
     segments = [Segment(0, File("<tables>", text), 0), Segment(len(text), File("<query>", asked), 0)]
     source = Source(f"{text}{asked};", tuple(segments))
-    module, errors = translate(source)
+    translation = translate(source)
+    module, errors = translation.module, translation.found
     if errors:
         raise ProgramError(source, tuple(errors))
     given = [each for each in module.statements if isinstance(each, tree.Rule)]

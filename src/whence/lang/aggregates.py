@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 
+from whence.lang.compare import order_key
+from whence.lang.deep import compound
 from whence.lang.functors import Undefined, to_signed, to_unsigned
 from whence.lang.types import FLOAT, NUMBER, Kind, Value
 
-AGGREGATES = ("count", "sum", "min", "max", "mean")
+AGGREGATES = ("count", "sum", "min", "max", "mean", "collect")
 
 
 def combine(op: str, values: list[Value], kind: Kind) -> Value:
-    """The aggregate of values; `min`, `max` and `mean` of nothing are None. Float sums do not depend on order."""
+    """The aggregate of values; of nothing, all but `count` and `sum` are None. Nothing depends on the order of the values."""
     numbers: list[int | float] = values  # type: ignore[assignment]
     match op:
         case "count":
@@ -24,6 +26,8 @@ def combine(op: str, values: list[Value], kind: Kind) -> Value:
             return (min if op == "min" else max)(numbers, default=None)
         case "mean":
             return _float_sum(numbers, len(numbers)) if numbers else None
+        case "collect":
+            return compound(sorted(values, key=lambda value: order_key((value,)))) if values else None
         case _:
             raise AssertionError(op)
 

@@ -311,15 +311,6 @@ class SqlUnknownTable(Diagnostic):
     hint = "{advice}"
 
 
-class SqlBagRecursion(Diagnostic):
-    code = "W0605"
-    message = "UNION ALL in the recursive query {name} is refused"
-    hint = (
-        "recursion needs set semantics to reach its end on cyclic data. UNION makes one of equal rows: if each of them "
-        "counts, as in quantities that come along several ways, add a column that tells them apart, such as the path"
-    )
-
-
 class SqlShape(Diagnostic):
     code = "W0606"
     message = "{problem}"

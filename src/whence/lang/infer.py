@@ -274,8 +274,13 @@ class RuleInference:
             self._expect(literal.target, Slot(NUMERIC), "the result of count", "count")
             return
         assert literal.value is not None
-        allowed = ORDERED if literal.op in ("min", "max") else NUMERIC
         value = self._visit(literal.value)
+        if literal.op == "collect":
+            element = Slot()
+            self.program.kinds.unify(element, value)
+            self._expect(literal.target, Slot(kind=ListShape(element)), "the result of collect", "collect")
+            return
+        allowed = ORDERED if literal.op in ("min", "max") else NUMERIC
         self._limit(value, allowed, literal.op, literal.value.span)
         result: Inferred = FLOAT if literal.op == "mean" else value
         self._expect(literal.target, result, f"the result of {literal.op}", literal.op)

@@ -10,6 +10,7 @@ from itertools import groupby
 from pathlib import Path
 
 from whence.lang import tree
+from whence.lang.bags import is_companion
 from whence.lang.components import expand_components
 from whence.lang.declare import Declarations, declare, declare_uses
 from whence.lang.diagnostics import (
@@ -73,7 +74,8 @@ def load(
 
             source = Source.of(text, name)
             problems: list[Diagnostic] = []
-            parsed = Parsed(*translate(source, functions or {}))
+            translation = translate(source, functions or {})
+            parsed, functions = Parsed(translation.module, translation.found), translation.functions
         else:
             source, problems = preprocess(text, name, folder, confined=confined)
             try:
@@ -230,7 +232,7 @@ def _warn_unused(declarations: Declarations, rules: list[FlatRule], errors: _Err
             # What occurs once beside an error may be part of it.
             diagnostics.found += [] if errors.touch(span) else single
     for name, relation in declarations.relations.items():
-        if declarations.is_lost(name) or (name in filled and name in read):
+        if declarations.is_lost(name) or is_companion(name) or (name in filled and name in read):
             continue
         if diagnostics.source.place(relation.span).file.of_library:  # a component may offer more than a program takes
             continue

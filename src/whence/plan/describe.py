@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from whence.lang.bags import copies_of
 from whence.lang.program import Atom, Negation, Program
 from whence.lang.types import Variant
 from whence.plan.compile import AGGREGATES_INSIDE, Plan
@@ -32,10 +33,20 @@ def describe_plan(plan: Plan, evaluation: Plan) -> str:
 
     `evaluation` is the program's plan for evaluating once: it tells what of a recursion can be evaluated in parts.
     """
-    lines: list[str] = []
+    lines = [*_bags(plan.program)]
     for number, stratum in enumerate(plan.strata, 1):
         lines += [*_stratum(number, stratum, plan.program, list(_in_parts(stratum, evaluation))), ""]
     return "\n".join(lines)
+
+
+def _bags(program: Program) -> Iterator[str]:
+    """Which views are bags; nothing, if all are sets."""
+    bags = [name for name in program.outputs if copies_of(program, name) is not None]
+    if bags:
+        sets = [name for name in program.outputs if name not in bags]
+        yield f"bags: {', '.join(bags)}" + (f"; sets: {', '.join(sets)}" if sets else "")
+        yield "  of a bag v, v.rows holds what tells equal rows apart, v each row once, v.copies how often where more than once"
+        yield ""
 
 
 def _in_parts(stratum: StratumPlan, evaluation: Plan) -> Iterator[str]:

@@ -15,7 +15,20 @@ from whence.backends.local.words import Dictionary, Words, nil_word
 from whence.engine.protocol import Watch
 from whence.lang.functors import Undefined, implementation, matches
 from whence.lang.scalars import of_whole
-from whence.lang.types import DATE, FLOAT, NUMBER, SYMBOL, UNSIGNED, Kind, Nullable, Value, base, is_whole, may_be_nil
+from whence.lang.types import (
+    DATE,
+    FLOAT,
+    NUMBER,
+    SYMBOL,
+    UNSIGNED,
+    Kind,
+    ListKind,
+    Nullable,
+    Value,
+    base,
+    is_whole,
+    may_be_nil,
+)
 
 Mask = NDArray[np.bool_]
 # So many values between two looks at the time.
@@ -88,6 +101,8 @@ def placeholder_of(kind: Kind) -> Value:
     """A value that stands where there is none."""
     if may_be_nil(kind):
         return None
+    if isinstance(kind, ListKind):
+        return ()
     return of_whole(kind)(0) if is_whole(kind) else 0 if kind == UNSIGNED else 0.0 if kind == FLOAT else ""
 
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from whence.backends.spark.arrow import to_values
+from whence.backends.spark.arrow import from_values, to_values
 from whence.backends.spark.functors import wrapped
 from whence.backends.spark.shapes import Shapes
 from whence.backends.spark.udfs import as_udf
@@ -23,20 +23,19 @@ _LOWEST = "bigint('-9223372036854775808')"
 
 @dataclass(frozen=True)
 class Exact:
-    """An aggregate by its definition, for floats: their sum does not depend on an order. Shipped to executors."""
+    """An aggregate by its definition: of floats, whose sum does not depend on an order, and lists. Shipped to executors."""
 
     op: str
     value_kind: Kind
     kind: Kind
     shapes: Shapes
 
-    def __call__(self, values: pa.Array) -> Any:  # a float, or None
+    def __call__(self, values: pa.Array) -> Any:  # a float, a list as Spark has it, or None
         try:
             result = combine(self.op, to_values(values, self.value_kind, self.shapes), self.kind)
         except Undefined:
             return None
-        assert result is None or isinstance(result, float)
-        return result
+        return result if result is None else from_values([result], self.kind, self.shapes)[0].as_py()
 
 
 def aggregate(spec: AggregateSpec, rows: DataFrame, context: DataFrame | None, shapes: Shapes) -> DataFrame:
@@ -91,7 +90,7 @@ def _aggregated(spec: AggregateSpec, value: str, shapes: Shapes) -> Column:
             return F.expr(f"{spec.op}({value})")
         case _:
             assert spec.value_kind is not None
-            assert spec.value_kind != SYMBOL
+            assert spec.value_kind != SYMBOL or spec.op == "collect"
             exact = Exact(spec.op, spec.value_kind, spec.kind, shapes)
             udf = as_udf(exact.__call__, shapes.sql_type(spec.kind))
             column: Column = udf(value)

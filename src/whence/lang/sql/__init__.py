@@ -1,86 +1,109 @@
 """SQL to the tree of a Datalog program.
 
-Tables become input relations, views become output relations with rules, and everything means what it means in SQL on
-sets of rows without nulls: `SELECT` is `SELECT DISTINCT`, `UNION ALL` is `UNION`, and recursion runs to its fixpoint.
-`/` divides integers to an integer; `min`, `max` and `avg` of no rows at all give no row, `count` and `sum` give 0.
+Tables become input relations, views become output relations with rules, and everything means what it means in SQL: nulls
+are `nil`, conditions may be unknown, and where SQL has bags, rows keep what tells them apart in hidden columns
+(`identity`, `bags`). Recursion runs to its fixpoint. `/` divides integers to an integer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import zip_longest
 from types import MappingProxyType
 
 from whence.lang import tree
-from whence.lang.diagnostics import Diagnostic, SqlBagRecursion, TooDeep
+from whence.lang.diagnostics import Diagnostic, TooDeep
 from whence.lang.source import Source
+from whence.lang.sql.alternatives import split_alternatives
+from whence.lang.sql.bags import show_bags, tag_types
 from whence.lang.sql.column_types import ColumnTypes, infer
 from whence.lang.sql.conversions import convert
 from whence.lang.sql.finish import rule
 from whence.lang.sql.inline import inline
 from whence.lang.sql.nodes import Functions
+from whence.lang.sql.nullability import nullable_columns
 from whence.lang.sql.parse import Statement, parse
-from whence.lang.sql.relations import Catalog, Relation, legal, unique
+from whence.lang.sql.relations import Assumed, Catalog, Listing, Relation, legal, unique
 from whence.lang.sql.statements import Statements
 from whence.lang.tree import Span
 
 _NO_FUNCTIONS: Functions = MappingProxyType({})
 
 
-def translate(source: Source, functions: Functions = _NO_FUNCTIONS) -> tuple[tree.Module, list[Diagnostic]]:
-    """The program that SQL text stands for, and everything that is wrong with the text."""
+@dataclass(frozen=True)
+class Translation:
+    """The program that SQL text stands for, everything that is wrong with the text, and functions that the program calls."""
+
+    module: tree.Module
+    found: list[Diagnostic]
+    functions: Functions
+
+
+def translate(source: Source, functions: Functions = _NO_FUNCTIONS) -> Translation:
     statements, found = parse(source.text, functions)
     try:
         catalog = _read(statements, functions)
-        catalog.found.extend(_bag_recursion(catalog))
         module = tree.Module(()) if catalog.found else _module(catalog)
     except RecursionError:
-        return tree.Module(()), [*found, TooDeep(Span(0, len(source.text)))]
-    return module, [*found, *catalog.found]
+        return Translation(tree.Module(()), [*found, TooDeep(Span(0, len(source.text)))], functions)
+    return Translation(module, [*found, *_once(catalog.found)], {**functions, **catalog.made_functions})
 
 
 def _read(statements: list[Statement], functions: Functions) -> Catalog:
-    catalog = Catalog()
-    reader = Statements(catalog, functions)
-    for statement in statements:
-        reader.read(statement)
-    reader.translate()
-    return catalog
+    """What the statements define.
+
+    What a recursive query refers to is not known before it has been translated: it is assumed to be a set without nulls,
+    and where that turns out wrong everything is translated again, knowing better.
+    """
+    assumed: dict[str, Assumed] = {}
+    while True:
+        catalog = Catalog(assumed=assumed)
+        reader = Statements(catalog, functions)
+        for statement in statements:
+            reader.read(statement)
+        reader.translate()
+        learnt = {
+            relation.name: Assumed(tuple(relation.nullable or ()), bool(relation.hidden))
+            for relation in catalog.relations
+            if relation.name in catalog.recursive
+        }
+        if catalog.found or all(_is_nothing_new(each, assumed.get(name, Assumed())) for name, each in learnt.items()):
+            return catalog
+        assumed = {name: _joined(each, assumed.get(name, Assumed())) for name, each in learnt.items()}
 
 
-def _bag_recursion(catalog: Catalog) -> list[Diagnostic]:
-    uses: dict[str, set[str]] = {}
-    for draft in catalog.drafts:
-        atoms = (node for formula in draft.body for node in tree.walk(formula) if isinstance(node, tree.Atom))
-        uses.setdefault(draft.relation.name, set()).update(atom.relation for atom in atoms)
-    return [
-        SqlBagRecursion(span, name=relation.name)
-        for relation, span in catalog.bags
-        if relation.name in _reached(relation.name, uses)
-    ]
+def _is_nothing_new(found: Assumed, before: Assumed) -> bool:
+    return _joined(found, before) == before or found == before or found == Assumed((False,) * len(found.nullable))
 
 
-def _reached(start: str, uses: Mapping[str, set[str]]) -> set[str]:
-    reached: set[str] = set()
-    waiting = [start]
-    while waiting:
-        new = uses.get(waiting.pop(), set()) - reached
-        reached |= new
-        waiting.extend(new)
-    return reached
+def _joined(one: Assumed, other: Assumed) -> Assumed:
+    pairs = zip_longest(one.nullable, other.nullable, fillvalue=False)
+    return Assumed(tuple(left or right for left, right in pairs), one.is_bag or other.is_bag)
+
+
+def _once(found: list[Diagnostic]) -> list[Diagnostic]:
+    """An expression that is translated several times is wrong once."""
+    return list({(each.code, each.span, each.text): each for each in found}.values())
 
 
 def _module(catalog: Catalog) -> tree.Module:
-    types = infer(catalog.relations, catalog.drafts, catalog.functors)
+    show_bags(catalog)
+    split_alternatives(catalog)
+    types = infer(catalog)
     helpers = {relation.name for relation in catalog.relations if relation.inlinable}
-    rules: dict[str, list[tree.Statement]] = {}
+    rules: dict[str, list[tree.Rule]] = {}
     for each in inline([rule(convert(draft, types), types) for draft in catalog.drafts], helpers):
         rules.setdefault(each.heads[0].relation, []).append(each)
+    nullable = nullable_columns(catalog, rules)
     statements: list[tree.Statement] = list(catalog.functors.values())
+    statements += tag_types(catalog, types)
+    for listing in catalog.listings.values():
+        statements += _functor(listing, types)
     for relation in _in_order(catalog):
         own = rules.get(relation.name, [])
         if relation.inlinable and not own:
             continue
-        statements.extend(_declaration(relation, types))
+        statements.extend(_declaration(relation, types, nullable[relation.name]))
         if relation.types is not None and not own:  # a table that the text fills itself has no file
             statements.append(tree.Directive("input", (relation.name,), span=relation.span))
         statements.extend(own)
@@ -98,13 +121,36 @@ def _in_order(catalog: Catalog) -> list[Relation]:
     return order
 
 
-def _declaration(relation: Relation, types: ColumnTypes) -> list[tree.Statement]:
+def _functor(listing: Listing, types: ColumnTypes) -> list[tree.Statement]:
+    """The type of the rows that are listed, and the function of them."""
+    rows = listing.rows
+    known = types.columns[rows.name][len(rows.outer) :]
+    nullable = rows.nullable or [False] * len(known)
+    kinds = [f"{known[at] or 'number'}{'?' * nullable[at]}" for at in listing.entry]
+    fields = tuple(tree.Attribute(f"c{at + 1}", tree.TypeRef(kind)) for at, kind in enumerate(kinds))
+    result = listing.kind or kinds[listing.argument].removesuffix("?")
+    row = tree.TypeRef(listing.record)
+    params = (tree.TypeRef("list", (row,)), *([row] if listing.takes_row else []))
+    return [
+        tree.TypeDecl(listing.record, tree.RecordOf(fields)),
+        tree.FunctorDecl(listing.name, params, tree.TypeRef(f"{result}{'?' * listing.nullable}")),
+    ]
+
+
+def _type_ref(kind: str) -> tree.TypeRef:
+    if kind.startswith("list<"):
+        return tree.TypeRef("list", (tree.TypeRef(kind.removeprefix("list<").removesuffix(">")),))
+    return tree.TypeRef(kind)
+
+
+def _declaration(relation: Relation, types: ColumnTypes, nullable: list[bool]) -> list[tree.Statement]:
     known = types.known(relation.name)
     if known is None:
         return []
     names: list[str] = []
-    for name in (*relation.outer, *(() if relation.existential else relation.columns or ())):
+    for name in (*relation.outer, *relation.own_columns):
         names.append(unique(legal(name), names))
-    pairs = zip(names, known, strict=True)
-    attributes = tuple(tree.Attribute(name, tree.TypeRef(kind)) for name, kind in pairs)
+    kinds = [f"{kind}?" if null else kind for kind, null in zip_longest(known, nullable, fillvalue=False)]
+    pairs = zip(names, kinds, strict=True)
+    attributes = tuple(tree.Attribute(name, _type_ref(str(kind))) for name, kind in pairs)
     return [tree.RelationDecl((relation.name,), attributes, span=relation.span)]

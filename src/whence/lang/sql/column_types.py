@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from whence.lang import tree
-from whence.lang.sql.relations import Draft, Relation
+from whence.lang.sql.relations import Catalog, Draft, Listing, Relation, legal
 
 # An integer literal: it takes the type of what it meets, or else it is a number.
 _INTEGER = "integer"
@@ -37,10 +37,15 @@ def _join(left: str | None, right: str | None) -> str | None:
 
 @dataclass
 class ColumnTypes:
-    """`columns` holds the types of each relation's columns as far as they are known."""
+    """`columns` holds the types of each relation's columns as far as they are known.
+
+    They are told without saying whether there may be nulls; `nullables` are the variables of each relation's rules that may.
+    """
 
     columns: dict[str, list[str | None]]
     functors: Mapping[str, tree.FunctorDecl]
+    nullables: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    listings: Mapping[str, Listing] = field(default_factory=dict)
 
     def known(self, relation: str) -> list[str] | None:
         types = self.columns.get(relation, [None])
@@ -80,12 +85,24 @@ class ColumnTypes:
             return fixed or (self.of(term.target, env) if term.target is not None else None)
         if not isinstance(term, tree.Call):
             return None
+        if term.registered and term.name in self.listings:
+            listing = self.listings[term.name]
+            if listing.kind is not None or not isinstance(term.args[-1], tree.Bracket):
+                return listing.kind
+            return self.of(term.args[-1].items[listing.argument], env)
         if term.registered:
             declared = self.functors.get(term.name)
             return declared.result.name if declared is not None else None
         if term.name in RESULTS:
             return RESULTS[term.name]
         return self.common(term.args, env)
+
+    def declared(self, term: tree.Term, env: Mapping[str, str | None], draft: Draft) -> str:
+        """The type to declare for a term; what only nulls are in is a number."""
+        kind = self.of(term, env) or "number"
+        kind = "number" if kind == _INTEGER else kind
+        nullable = isinstance(term, tree.Nil) or (isinstance(term, tree.Variable) and term.name in draft.nullables)
+        return f"{kind}?" if nullable else kind
 
     def common(self, terms: Iterable[tree.Term], env: Mapping[str, str | None]) -> str | None:
         kind: str | None = None
@@ -94,12 +111,25 @@ class ColumnTypes:
         return kind
 
 
-def infer(relations: list[Relation], drafts: list[Draft], functors: Mapping[str, tree.FunctorDecl]) -> ColumnTypes:
+def tag_name(relation: Relation) -> str:
+    """The type of the hidden column of a tagged relation."""
+    return f"{legal(relation.name)}_copy"
+
+
+def infer(catalog: Catalog) -> ColumnTypes:
+    relations, drafts = catalog.relations, catalog.drafts
     columns: dict[str, list[str | None]] = {}
     for relation in relations:
-        width = len(relation.outer) + (0 if relation.existential else len(relation.columns or ()))
+        width = len(relation.outer) + len(relation.own_columns)
         columns[relation.name] = list(relation.types) if relation.types is not None else [None] * width
-    types = ColumnTypes(columns, functors)
+        if relation.tagged and relation.types is None and not relation.existential:
+            columns[relation.name][-1] = tag_name(relation)
+        if relation.lists is not None:
+            columns[relation.name][-1] = f"list<{catalog.listings[relation.lists].record}>"
+    nullables: dict[str, frozenset[str]] = {}
+    for draft in drafts:
+        nullables[draft.relation.name] = nullables.get(draft.relation.name, frozenset()) | draft.nullables
+    types = ColumnTypes(columns, catalog.functors, nullables, catalog.listings)
     derived = [draft for draft in drafts if draft.relation.types is None]
     # A column's type changes at most twice, from unknown to integer to another.
     for _ in range(3 * sum(map(len, columns.values())) + 1):
@@ -113,8 +143,12 @@ def infer(relations: list[Relation], drafts: list[Draft], functors: Mapping[str,
                 own[at] = kind
         if not changed:
             break
-    for own in columns.values():
-        own[:] = ["number" if kind == _INTEGER else kind for kind in own]
+    for relation in relations:
+        own = columns[relation.name]
+        nullable = [*(False for _ in relation.outer), *(() if relation.existential else relation.nullable or ())]
+        for at, kind in enumerate(own):
+            is_null = kind is None and at < len(nullable) and nullable[at]  # and nothing else
+            own[at] = "number" if kind == _INTEGER or is_null else kind
     _widen(types, drafts, {relation.name for relation in relations if relation.inlinable})
     return types
 

@@ -25,7 +25,7 @@ def convert(draft: Draft, types: ColumnTypes) -> Draft:
     if len(own) == len(values):
         values = conversions.fit_all(values, own)
     body = [rebuild(formula, conversions.change) for formula in draft.body]
-    return Draft(draft.relation, values, body, draft.span)
+    return replace(draft, values=values, body=body)
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,9 @@ class _Conversions:
     def change(self, node: object) -> object:
         if isinstance(node, tree.Call):
             return self._call(node)
+        if isinstance(node, tree.Constraint) and node.op == "zero":  # only a whole number cannot be divided by zero
+            is_float = self.types.of(node.left, self.env) == "float"
+            return tree.Truth(value=False, span=node.span) if is_float else replace(node, op="=")
         if isinstance(node, tree.Constraint) and node.op not in ("match", "contains"):
             wanted = self.types.common((node.left, node.right), self.env)
             return replace(node, left=self._fit(node.left, wanted), right=self._fit(node.right, wanted))
@@ -44,6 +47,8 @@ class _Conversions:
         return node
 
     def _call(self, node: tree.Call) -> tree.Term:
+        if node.registered and node.name in self.types.listings:
+            return node
         if node.registered:
             return replace(node, args=self.fit_all(node.args, [param.name for param in self._params(node.name)]))
         if node.name in _CONVERSIONS:

@@ -7,7 +7,7 @@ the outer query are added then.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from whence.lang import tree
@@ -33,19 +33,19 @@ def rule(draft: Draft, types: ColumnTypes) -> tree.Rule:
 
 def _bind(head: tree.Atom, body: list[tree.Formula], draft: Draft) -> list[tree.Formula]:
     for name, atoms in draft.relation.outer.items():
-        if name not in _bound(body) and name in variables((head, *body)):
+        if name not in bound_by(body) and name in variables((head, *body)):
             body = [*(atom for atom in atoms if atom not in body), *body]
     return body
 
 
-def _bound(body: list[tree.Formula]) -> set[str]:
-    """The variables that the body gives a value."""
-    bound: set[str] = set()
+def bound_by(body: list[tree.Formula], known: Iterable[str] = ()) -> set[str]:
+    """The variables that have a value where the body holds, if those that are known have one."""
+    bound = set(known)
     for formula in body:
         if isinstance(formula, tree.Atom):
             bound.update(arg.name for arg in formula.args if isinstance(arg, tree.Variable))
         elif isinstance(formula, tree.Or):
-            bound.update(set.intersection(*(_bound(conjuncts(item)) for item in formula.items)))
+            bound.update(set.intersection(*(bound_by(conjuncts(item), known) for item in formula.items)))
     grown = True
     while grown:
         grown = False

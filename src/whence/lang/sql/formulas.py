@@ -25,6 +25,7 @@ def disjunction(items: Iterable[tree.Formula]) -> tree.Formula:
     parts: list[tree.Formula] = []
     for item in items:
         parts.extend(item.items if isinstance(item, tree.Or) else [item])
+    parts = [part for part in dict.fromkeys(parts) if not (isinstance(part, tree.Truth) and not part.value)]
     if not parts:
         return tree.Truth(value=False)
     return parts[0] if len(parts) == 1 else tree.Or(tuple(parts), _around(parts))

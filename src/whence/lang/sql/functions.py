@@ -74,7 +74,15 @@ def _substring(args: tuple[Term, ...]) -> Term:
     return tree.Call("substr", (text, first, args[2] if len(args) > 2 else tree.Call("strlen", (text,))))
 
 
+def _of_float(name: str) -> Builtin:
+    return Builtin(1, 1, lambda args: tree.Call(name, (tree.Call("to_float", args[:1], span=args[0].span),)))
+
+
 BUILTINS: Mapping[str, Builtin] = {
+    **{name.upper(): _of_float(name) for name in "sqrt exp floor ceil sin cos tan asin acos atan".split()},
+    "CEILING": _of_float("ceil"),
+    "LN": _of_float("log"),
+    "POW": Builtin(2, 2, _power),
     "ABS": Builtin(1, 1, _magnitude),
     "CONCAT": Builtin(1, None, _call("cat")),
     "GREATEST": Builtin(1, None, _call("max")),

@@ -1,8 +1,11 @@
 """Grouped queries.
 
 SQL aggregates over rows, and Whence over distinct assignments to the variables of a body: so the body of an aggregate
-binds every column of every table of the FROM clause. Where the rows are those of one table, the aggregate's body is a
+binds what tells the rows of the FROM clause apart. Where the rows are those of one table, the aggregate's body is a
 copy of the query's; otherwise a helper holds them. `count(DISTINCT x)` has a helper of its own with the keys and x.
+
+An aggregate other than `count` is null for a group without values. Where that can be, it has a helper with a rule for
+groups that have one, and a rule for those that do not.
 """
 
 from __future__ import annotations
@@ -16,10 +19,12 @@ from whence.lang.diagnostics import SqlShape, SqlUnsupported
 from whence.lang.sql.conditions import Conditions
 from whence.lang.sql.formulas import conjunction, conjuncts, equation, rename, variables
 from whence.lang.sql.functions import AGGREGATES
-from whence.lang.sql.nodes import aggregates_in, inner
+from whence.lang.sql.identity import hidden_variables
+from whence.lang.sql.nodes import Functions, aggregates_in, inner
+from whence.lang.sql.nulls import is_not_nil
 from whence.lang.sql.parse import span_of
 from whence.lang.sql.relations import Draft, Relation
-from whence.lang.sql.scope import Scope
+from whence.lang.sql.scope import Item, Scope
 from whence.lang.sql.select_list import Column
 from whence.lang.sql.terms import Subqueries
 
@@ -36,6 +41,21 @@ class _Call:
     args: list[tree.Term]
     formulas: list[tree.Formula] = field(default_factory=list)
     distinct: bool = False
+    may_be_empty: bool = False
+
+
+def counts_rows(select: exp.Expr, functions: Functions) -> bool:
+    """Whether it matters how often equal rows are there, to one of the aggregates."""
+    having = select.args.get("having")
+    roots = [*select.expressions, *([having] if having is not None else [])]
+    nodes = [node for root in roots for node in aggregates_in(root, functions)]
+    return any(not _is_set_like(node.this if isinstance(node, exp.Filter) else node) for node in nodes)
+
+
+def _is_set_like(call: exp.Expr) -> bool:
+    args = call.expressions
+    is_distinct = len(args) == 1 and isinstance(args[0], exp.Distinct)
+    return AGGREGATES[call.name.upper()] in _SET_LIKE or is_distinct
 
 
 class Grouping:
@@ -48,24 +68,35 @@ class Grouping:
         self._select = select
         self._items = items
         self._keys: list[tuple[exp.Expr, tree.Term]] = []
+        self._final: list[tree.Term] = []
         self._originals_free = True
         self._broken = False
+
+    def identity(self) -> Item:
+        """The groups, as if they were the rows of a table."""
+        keys = [key for key in self._final if isinstance(key, tree.Variable)]
+        return Item("", [], keys, None, keys=[frozenset(key.name for key in keys)])
 
     def translate(self) -> tuple[Conditions, list[tree.Formula]]:
         """What translates the SELECT list, and the body of the rule so far: groups, aggregates and HAVING."""
         before = Conditions(self._scope, self._queries)
         group, having = self._select.args.get("group"), self._having()
         key_nodes = self._key_nodes(group) if group is not None else []
-        self._keys = [(inner(node), before.term(node)) for node in key_nodes]
+        self._keys = [(inner(node), before.value(node)) for node in key_nodes]
         calls = [self._call(node) for node in self._aggregate_nodes(having)]
         rows = self._rows(before.formulas, calls)
         body, keys = self._group_body(rows) if group is not None else ([], [])
+        self._final = keys
         known: list[tuple[exp.Expr, tree.Term]] = [
             (node, key) for (node, _), key in zip(self._keys, keys, strict=True) if not isinstance(node, exp.Column)
         ]
         for call in calls:
-            result, aggregate = self._aggregate(call, rows, keys)
-            body.append(tree.Constraint("=", result, aggregate, span_of(call.node)))
+            if call.may_be_empty:
+                result, formulas = self._maybe_empty(call, rows, keys, grouped=group is not None)
+                body += formulas
+            else:
+                result, aggregate = self._aggregate(call, rows, keys)
+                body.append(tree.Constraint("=", result, aggregate, span_of(call.node)))
             known.append((call.node, result))
         self._scope.grouped = None if self._broken else self._usable(keys)
         after = Conditions(self._scope, self._queries, known)
@@ -148,18 +179,20 @@ class Grouping:
         plain = len(atoms) == 1 and all(isinstance(formula, tree.Atom | filters) for formula in self._body)
         if plain and not key_formulas:
             return self._body
-        columns = [variable for item in self._scope.items for variable in item.variables]
+        columns = [variable for item in self._scope.items for variable in item.all_variables]
+        needed = set(variables(tuple(term for _, term in self._keys)))
+        needed.update(name for call in calls for name in variables((*call.args, *call.formulas)))
         # Where duplicates cannot change an aggregate, the helper need not tell rows apart.
-        if all(call.op in _SET_LIKE or call.distinct for call in calls):
-            needed = set(variables(tuple(term for _, term in self._keys)))
-            needed.update(name for call in calls for name in variables((*call.args, *call.formulas)))
-            columns = [variable for variable in columns if variable.name in needed]
+        if self._scope.is_bag:
+            own = [variable for variable in columns if variable.name in needed]
+            needed.update(each.name for each in hidden_variables(own, self._body, self._scope.items))
+        columns = [variable for variable in columns if variable.name in needed]
         body = [*self._body, *key_formulas]
         for at, (node, term) in enumerate(self._keys):
             if isinstance(term, tree.Variable):
                 key = term
             else:
-                key = self._scope.names.fresh(f"key{at + 1}")
+                key = self._scope.fresh(f"key{at + 1}", nullable=isinstance(term, tree.Nil))
                 body.append(tree.Constraint("=", key, term, span_of(node)))
                 self._keys[at] = (node, key)
             if key.name not in {variable.name for variable in columns} and key.name not in self._outer:
@@ -176,10 +209,15 @@ class Grouping:
             self._scope.relation, purpose, [variable.name for variable in columns]
         )
         relation.inlinable = True
-        used = set(variables(tuple(body)))
-        relation.outer.update((name, atoms) for name, atoms in self._outer.items() if name in used)
-        self._queries.catalog.drafts.append(Draft(relation, tuple(columns), body, span_of(self._select)))
+        relation.nullable = [self._scope.may_be_nil(variable.name) for variable in columns]
+        self._rule(relation, tuple(columns), body)
         return relation.atom(columns, span_of(self._select))
+
+    def _rule(self, relation: Relation, values: tuple[tree.Term, ...], body: list[tree.Formula]) -> None:
+        used = set(variables((*body, *values)))
+        relation.outer.update((name, atoms) for name, atoms in self._outer.items() if name in used)
+        nullables, tested = self._scope.every_nullable(), frozenset(self._scope.tested)
+        self._queries.catalog.drafts.append(Draft(relation, values, body, span_of(self._select), nullables, tested))
 
     def _group_body(self, rows: list[tree.Formula]) -> tuple[list[tree.Formula], list[tree.Term]]:
         """The rows that make the groups. Their names are given up, so that those in the aggregates can stay plain."""
@@ -194,7 +232,7 @@ class Grouping:
         for at, (node, term) in enumerate(self._keys):
             key = term
             if not isinstance(term, tree.Variable):
-                key = names.fresh(f"key{at + 1}")
+                key = self._scope.fresh(f"key{at + 1}", nullable=isinstance(term, tree.Nil))
                 body.append(tree.Constraint("=", key, rename(term, copy), span_of(node)))
             keys.append(key)
         return body, keys
@@ -223,10 +261,20 @@ class Grouping:
             problem = f"the aggregate {call.name} takes 1 argument, not {len(args)}"
             advice = "LEAST and GREATEST compare several values" if op in _SET_LIKE else "aggregate one expression"
             self._scope.found.append(SqlShape(span_of(call), problem=problem, advice=advice))
-        terms = [] if counts_rows else [conditions.optional_term(arg) for arg in args]
+        may_be_empty = op != "count" and (
+            self._select.args.get("group") is None
+            or isinstance(node, exp.Filter)
+            or any(map(conditions.may_be_null, args))
+        )
+        terms: list[tree.Term] = []
+        for arg in [] if counts_rows else args:
+            term = conditions.term(arg)
+            terms.append(term)
+            if self._scope.is_nullable(term):
+                conditions.formulas.append(is_not_nil(term))
         if isinstance(node, exp.Filter):
             conditions.formulas.append(conditions.condition(node.expression.this))
-        return _Call(node, op, terms, conditions.formulas, distinct and op not in _SET_LIKE)
+        return _Call(node, op, terms, conditions.formulas, distinct and op not in _SET_LIKE, may_be_empty)
 
     def _aggregate(
         self, call: _Call, rows: list[tree.Formula], keys: list[tree.Term]
@@ -269,6 +317,58 @@ class Grouping:
             span=span_of(call.node),
         )
         return result, tree.Aggregate(call.op, target, conjunction(body), span_of(call.node))
+
+    def _maybe_empty(
+        self, call: _Call, rows: list[tree.Formula], keys: list[tree.Term], *, grouped: bool
+    ) -> tuple[tree.Variable, list[tree.Formula]]:
+        """The variable for an aggregate that is null for a group without values, and the formulas that bind it.
+
+        Where the query is a value itself, a null is no row.
+        """
+        scope = self._scope
+        names = [key.name if isinstance(key, tree.Variable) else "key" for key in keys]
+        fixed = [key if isinstance(key, tree.Variable) else scope.fresh("key") for key in keys]
+        result, aggregate = self._aggregate(call, rows, keys)
+        # Rows that have a value to be aggregated, under names of their own.
+        own = [*rows, *call.formulas]
+        inner_keys = [term for _, term in self._keys]
+        kept = {each.name for each in fixed} & set(variables(tuple(inner_keys)))
+        again = {
+            name: scope.names.fresh(name)
+            for name in dict.fromkeys(variables((*own, *call.args, *inner_keys)))
+            if name not in kept and name not in self._outer
+        }
+        having = [rename(formula, again) for formula in own]
+        having += [
+            tree.Constraint("=", key, rename(term, again))
+            for key, term in zip(fixed, inner_keys, strict=True)
+            if key != term
+        ]
+        having += [
+            tree.Constraint("=", scope.names.fresh("_value"), rename(arg, again), arg.span)
+            for arg in call.args
+            if isinstance(arg, tree.Call)
+        ]
+        outer = [tree.Variable(name) for name in self._outer]
+        value = tree.Constraint("=", result, aggregate, span_of(call.node))
+        if scope.relation.partial and not grouped:
+            return result, [*having, value] if call.op == "sum" else [value]
+        relation = self._queries.catalog.helper(scope.relation, call.op, [*names, result.name])
+        relation.nullable = [*(scope.may_be_nil(name) for name in names), True]
+        some = self._queries.catalog.helper(scope.relation, "some", names)
+        some.inlinable = True
+        some.nullable = relation.nullable[:-1]
+        self._rule(some, tuple(fixed), having)
+        exists = some.atom(fixed, span_of(call.node))
+        self._rule(relation, (*fixed, result), [exists, value])
+        groups, group_keys = self._group_body(rows) if grouped else ([], [])
+        empty = [*groups, tree.Not(some.atom(group_keys, span_of(call.node)), span_of(call.node))]
+        if outer:
+            empty = [*(formula for atoms in self._outer.values() for formula in atoms), *empty]
+        self._rule(relation, (*group_keys, tree.Nil()), empty)
+        relation.keys = [frozenset(range(len(names)))]
+        scope.nullables.add(result.name)
+        return result, [relation.atom([*keys, result], span_of(call.node))]
 
     def _own_rows(
         self, call: _Call, rows: list[tree.Formula], keys: list[tree.Term]

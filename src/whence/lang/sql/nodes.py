@@ -18,6 +18,24 @@ def inner(node: exp.Expr) -> exp.Expr:
     return node
 
 
+def equality(left: exp.Expr, right: exp.Expr) -> exp.Expr:
+    return exp.EQ(this=left.copy(), expression=right.copy())
+
+
+def is_predicate(node: exp.Expr) -> bool:
+    """Whether the expression is true, false or unknown by its form."""
+    return isinstance(node, exp.Predicate | exp.Connector | exp.Not | exp.Boolean)
+
+
+def case_branches(node: exp.Expr) -> list[tuple[exp.Expr | None, exp.Expr | None]]:
+    """The conditions and values of a CASE, also of `CASE x WHEN 1`; the last one has no condition, and maybe no value."""
+    branches: list[tuple[exp.Expr | None, exp.Expr | None]] = []
+    for branch in node.args["ifs"]:
+        test = branch.this if node.this is None else equality(node.this, branch.this)
+        branches.append((test, branch.args["true"]))
+    return [*branches, (None, node.args.get("default"))]
+
+
 def is_aggregate(node: exp.Expr, functions: Functions) -> bool:
     if not isinstance(node, exp.Anonymous) or node.name.upper() not in AGGREGATES:
         return False
@@ -35,6 +53,18 @@ def aggregates_in(node: exp.Expr, functions: Functions) -> list[exp.Expr]:
 
 def has_aggregates(select: exp.Expr, functions: Functions) -> bool:
     return any(aggregates_in(item, functions) for item in select.expressions)
+
+
+def is_count(query: exp.Expr, functions: Functions) -> bool:
+    """Whether the query counts, without groups: then it has a row, and that is not null."""
+    select = query.unnest()
+    if not isinstance(select, exp.Select) or len(select.expressions) != 1:
+        return False
+    if any(select.args.get(clause) for clause in ("group", "having", "limit", "offset", "qualify")):
+        return False
+    item = select.expressions[0].unalias()
+    node = item.this if isinstance(item, exp.Filter) else item
+    return is_aggregate(node, functions) and node.name.upper() == "COUNT"
 
 
 def name_of(node: exp.Expr) -> str:

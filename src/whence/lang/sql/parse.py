@@ -61,6 +61,7 @@ class _Parser(Parser):
 
 class _Whence(Dialect):
     Parser = _Parser
+    NULL_ORDERING = "nulls_are_large"  # ascending, they come last
 
 
 def parse(text: str, functions: Iterable[str] = ()) -> tuple[list[Statement], list[Diagnostic]]:

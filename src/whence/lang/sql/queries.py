@@ -2,42 +2,47 @@
 
 Every query defines a relation: a SELECT by one rule, a UNION by those of its branches, EXCEPT and INTERSECT by a rule
 over two helpers. A subquery defines a helper whose first columns are the variables of the outer query that it uses.
+
+A query whose rows need not be told apart (`is_bag=False`: below DISTINCT, in EXISTS and IN) defines a set. Otherwise the
+relation gets hidden columns as far as its rows could be equal in the others (`identity`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from sqlglot import exp
 
 from whence.lang import tree
 from whence.lang.diagnostics import SqlShape, SqlUnsupported
 from whence.lang.sql.conditions import Conditions
-from whence.lang.sql.formulas import counted
-from whence.lang.sql.grouping import Grouping
-from whence.lang.sql.nodes import Functions, has_aggregates
+from whence.lang.sql.formulas import conjuncts, counted
+from whence.lang.sql.grouping import Grouping, counts_rows
+from whence.lang.sql.identity import hidden_variables, keys_of
+from whence.lang.sql.limits import has_windows, limits_of, with_limit_outside
+from whence.lang.sql.logic import Want
+from whence.lang.sql.nodes import Functions, has_aggregates, inner
+from whence.lang.sql.nulls import is_not_nil, never_nil
 from whence.lang.sql.parse import span_of
-from whence.lang.sql.relations import Catalog, Draft, Env, Names, Relation, State, unique
-from whence.lang.sql.scope import Scope
-from whence.lang.sql.select_list import Column, expand, is_star
+from whence.lang.sql.relations import Assumed, Catalog, Draft, Env, Names, Relation, State, legal, unique
+from whence.lang.sql.scope import Item, Scope
+from whence.lang.sql.select_list import Column, aliased, expand, is_star
 from whence.lang.sql.sources import Sources
+from whence.lang.sql.terms import NOTHING
+from whence.lang.sql.windows import Rows, Windows, windows_in
 
-_SETS = "relations are sets: their rows have no order"
 _CLAUSES: Mapping[str, tuple[str, str]] = {
-    "order": ("ORDER BY", _SETS),
-    "limit": ("LIMIT", f"{_SETS}, so there is no first one"),
-    "offset": ("OFFSET", f"{_SETS}, so there is no first one"),
-    "fetch": ("FETCH", f"{_SETS}, so there is no first one"),
-    "windows": ("WINDOW", "write an aggregate with GROUP BY, and join it"),
-    "qualify": ("QUALIFY", "write an aggregate with GROUP BY, and join it"),
     "into": ("SELECT INTO", "write CREATE VIEW … AS SELECT"),
     "locks": ("FOR UPDATE", ""),
     "sample": ("TABLESAMPLE", ""),
     "by_name": ("UNION BY NAME", "name the columns in the same order in both branches"),
 }
-_SELECT_CLAUSES = frozenset("expressions from_ joins laterals where group having distinct with_".split())
-_SET_CLAUSES = frozenset("this expression distinct with_".split())
-_PARENTHESES = frozenset("this alias with_".split())
+_SELECT_CLAUSES = frozenset(
+    "expressions from_ joins laterals where group having distinct with_ order limit offset windows qualify".split()
+)
+_SET_CLAUSES = frozenset("this expression distinct with_ order".split())
+_PARENTHESES = frozenset("this alias with_ order".split())
 
 
 class Queries:
@@ -45,6 +50,8 @@ class Queries:
         self.catalog = catalog
         self.functions = functions
         self.root = Env(catalog.globals)
+        # The relations of subqueries, which are looked at several times where nulls are to be told from values.
+        self._made: dict[tuple[int, str], Relation] = {}
 
     # -- relations that have a query
 
@@ -57,6 +64,7 @@ class Queries:
             self.with_names(relation.query, relation, self.root, merged)
             return
         relation.state = State.OPEN
+        relation.tagged = self.catalog.assumed.get(relation.name, Assumed()).is_bag
         self.define(relation.query, relation, relation.env or self.root, None)
         relation.state = State.DONE
 
@@ -76,33 +84,91 @@ class Queries:
         return relation.columns
 
     def subquery(self, node: exp.Expr, scope: Scope, purpose: str, *, existential: bool = False) -> Relation:
+        made = self._made.get((id(node), purpose))
+        if made is not None:
+            return made
         relation = self.catalog.helper(scope.relation, purpose)
         relation.existential, relation.inlinable = existential, True
-        self.define(node, relation, scope.env, scope)
+        self._made[id(node), purpose] = relation
+        self.define(node, relation, scope.env, scope, is_bag=False)
         return relation
 
-    def derived_table(self, node: exp.Expr, scope: Scope, env: Env) -> Relation:
+    def scalar(self, node: exp.Expr, scope: Scope) -> Relation:
+        """The relation of a subquery that is used as a value: it has one column, and no row where that is null."""
+        made = self._made.get((id(node), "value"))
+        if made is not None:
+            return made
+        relation = self.catalog.helper(scope.relation, "value")
+        relation.inlinable, relation.partial = True, True
+        self._made[id(node), "value"] = relation
+        before = len(self.catalog.found)
+        self.define(node, relation, scope.env, scope, is_bag=False)
+        if relation.columns is not None and len(relation.columns) != 1:
+            problem = f"a subquery used as a value has 1 column, not {len(relation.columns)}"
+            self.catalog.found.append(SqlShape(span_of(node), problem=problem, advice="select one column"))
+        elif not relation.single and len(self.catalog.found) == before:
+            self._refuse(
+                node,
+                "a subquery that may have several rows as a value",
+                "aggregate it, add LIMIT 1, or compare a PRIMARY KEY of its table",
+            )
+        return relation
+
+    def any_row(self, query: exp.Expr, scope: Scope, compared: exp.Expr, want: Want, node: exp.Expr) -> Relation:
+        """Whether there is a row of the query, `quantified(value1, …)`, for which a comparison is what is wanted."""
+        rows = self.subquery(query, scope, "among")
+        relation = self.catalog.helper(scope.relation, "exists")
+        relation.existential, relation.inlinable = True, True
+        inside = Scope(relation, scope.names.child(), self.catalog.found, scope.env, scope)
+        columns = [f"value{at + 1}" for at in range(len(rows.columns or ()))]
+        nullable = [*(rows.nullable or ()), *(False for _ in columns)]
+        values = [inside.fresh(name, nullable=null) for name, null in zip(columns, nullable, strict=False)]
+        atom = rows.atom(values, span_of(node))
+        relation.outer.update(rows.outer)
+        inside.items.append(Item("quantified", columns, values, atom))
+        condition = Conditions(inside, self).condition(compared, want)
+        self.catalog.drafts.append(Draft(relation, (), [atom, condition], span_of(node), inside.every_nullable()))
+        return relation
+
+    def derived_table(self, node: exp.Expr, scope: Scope, env: Env, *, lateral: bool = False) -> Relation:
         relation = self.catalog.helper(scope.relation, node.alias or "derived")
-        self.define(node, relation, env, None)
+        self.define(node, relation, env, scope if lateral else None, is_bag=scope.is_bag)
+        return relation
+
+    def as_source(self, relation: Relation, *, is_bag: bool) -> Relation:  # noqa: ARG002
+        """What stands for a table, view or subquery in a FROM clause; what is not known yet of it is assumed."""
+        self.translate(relation)
+        if relation.state is State.OPEN:
+            self.catalog.recursive.add(relation.name)
+            assumed = self.catalog.assumed.get(relation.name, Assumed())
+            width = len(relation.columns or ())
+            nullable = (list(assumed.nullable) or [False] * width)[:width]
+            stand_in = replace(relation, nullable=[*nullable, False], keys=[])
+            stand_in.hidden = ["copy"] if assumed.is_bag else []
+            return stand_in
         return relation
 
     # -- queries
 
-    def define(self, query: exp.Expr, relation: Relation, env: Env, parent: Scope | None) -> None:
+    def define(
+        self, query: exp.Expr, relation: Relation, env: Env, parent: Scope | None, *, is_bag: bool = True
+    ) -> None:
         """Adds the rules by which the query derives tuples of the relation."""
         env = self.with_names(query, relation, env)
+        query = with_limit_outside(query)
         if isinstance(query, exp.Subquery):
             self._check_clauses(query, _PARENTHESES)
-            self.define(query.this, relation, env, parent)
+            self.define(query.this, relation, env, parent, is_bag=is_bag)
         elif isinstance(query, exp.Union):
-            self._union(query, relation, env, parent)
+            self._union(query, relation, env, parent, is_bag=is_bag)
         elif isinstance(query, exp.Except | exp.Intersect):
-            self._two_sided(query, relation, env, parent)
+            self._two_sided(query, relation, env, parent, is_bag=is_bag)
         elif isinstance(query, exp.Select):
-            self._select(query, relation, env, parent)
+            self._select(query, relation, env, parent, is_bag=is_bag)
+        elif isinstance(query, exp.Values):
+            self._values(query, relation, env, parent, is_bag=is_bag)
         else:
-            advice = "write SELECT 1, 2 UNION SELECT 3, 4" if isinstance(query, exp.Values) else "write a SELECT"
-            self._refuse(query, f"{query.key.upper()} as a query", advice)
+            self._refuse(query, f"{query.key.upper()} as a query", "write a SELECT")
 
     def with_names(self, query: exp.Expr, relation: Relation, env: Env, merged: str | None = None) -> Env:
         """Defines the queries of the WITH clause; `merged` is the one that is the relation itself."""
@@ -136,27 +202,58 @@ class Queries:
             return self.catalog.helper(relation, name)
         return self.catalog.add(Relation(free, owner=relation.view, span=relation.span))
 
-    def _union(self, query: exp.Expr, relation: Relation, env: Env, parent: Scope | None) -> None:
+    def _union(self, query: exp.Expr, relation: Relation, env: Env, parent: Scope | None, *, is_bag: bool) -> None:
+        is_bag = is_bag and not query.args.get("distinct")
         branches: list[exp.Expr] = [query]
-        # A long UNION leans to the left: unrolled, it needs no deep recursion.
+        # A long UNION leans to the left: unrolled, it needs no deep recursion. What is distinct makes all below it so.
         while isinstance(branches[0], exp.Union) and (branches[0] is query or branches[0].args.get("with_") is None):
             union = branches[0]
+            if is_bag and union.args.get("distinct"):
+                break
             self._check_clauses(union, _SET_CLAUSES)
-            if not union.args.get("distinct"):
-                self.catalog.bags.append((relation, span_of(union)))
             branches[:1] = [union.this, union.expression]
+        relation.tagged = relation.tagged or is_bag
         for branch in branches:
-            self.define(branch, relation, env, parent)
+            if is_bag and not isinstance(_bare(branch), exp.Select | exp.Values):
+                self._restate(branch, relation, env, parent)
+            else:
+                self.define(branch, relation, env, parent, is_bag=is_bag)
 
-    def _two_sided(self, query: exp.Expr, relation: Relation, env: Env, parent: Scope | None) -> None:
+    def _restate(self, query: exp.Expr, relation: Relation, env: Env, parent: Scope | None) -> None:
+        """Adds the rows of a query that has a relation of its own: as a branch of UNION ALL."""
+        own = self.catalog.helper(relation, "branch")
+        self.define(query, own, env, parent)
+        if own.columns is None:
+            return
+        relation.outer.update(own.outer)
+        scope = self._scope(relation, env, parent)
+        values = [scope.fresh(column) for column in own.columns]
+        hidden = [scope.fresh(column) for column in own.hidden]
+        nullable = zip([*values, *hidden], own.nullable or (), strict=False)
+        scope.nullables.update(each.name for each, null in nullable if null)
+        atom = own.atom([*values, *hidden], span_of(query))
+        self.emit(relation, own.columns, values, [atom], query, scope=scope, hidden=hidden)
+
+    def _values(self, query: exp.Expr, relation: Relation, env: Env, parent: Scope | None, *, is_bag: bool) -> None:
+        alias = query.args.get("alias")
+        listed = [part.name for part in alias.args.get("columns") or ()] if alias is not None else []
+        scope = self._scope(relation, env, parent)
+        several = is_bag and len(query.expressions) > 1
+        for at, row in enumerate(query.expressions):
+            conditions = Conditions(scope, self)
+            values = [conditions.value(part) for part in (row.expressions if isinstance(row, exp.Tuple) else [row])]
+            names = listed[: len(values)] + [f"col{place + 1}" for place in range(len(listed), len(values))]
+            hidden: list[tree.Term] = [tree.Number(at + 1)] if several else []
+            self.emit(relation, names, values, conditions.formulas, row, scope=scope, hidden=hidden)
+
+    def _two_sided(self, query: exp.Expr, relation: Relation, env: Env, parent: Scope | None, *, is_bag: bool) -> None:
         word = query.key.upper()
         self._check_clauses(query, _SET_CLAUSES)
-        if not query.args.get("distinct"):
-            self._refuse(query, f"{word} ALL", f"relations are sets: write {word}")
+        counts = is_bag and not query.args.get("distinct")
         left, right = (self.catalog.helper(relation, f"{word.lower()}_{side}") for side in ("left", "right"))
         left.inlinable = right.inlinable = True
-        self.define(query.this, left, env, parent)
-        self.define(query.expression, right, env, parent)
+        self.define(query.this, left, env, parent, is_bag=counts)
+        self.define(query.expression, right, env, parent, is_bag=counts)
         if left.columns is None or right.columns is None:
             return
         if len(left.columns) != len(right.columns):
@@ -164,39 +261,112 @@ class Queries:
             return
         relation.outer.update(left.outer)
         relation.outer.update(right.outer)
-        names = parent.names.child() if parent is not None else Names()
-        values = [names.fresh(column) for column in left.columns]
-        second: tree.Formula = right.atom(values, span_of(query.expression))
-        if isinstance(query, exp.Except):
-            second = tree.Not(second, second.span)
-        self.emit(relation, left.columns, values, [left.atom(values, span_of(query.this)), second], query)
+        scope = self._scope(relation, env, parent)
+        values = [scope.fresh(column) for column in left.columns]
+        nullable = zip(values, left.nullable or (), strict=False)
+        scope.nullables.update(value.name for value, null in nullable if null)
+        hidden: list[tree.Term] = []
+        if counts:
+            body = self._copies(query, scope, left, right, values)
+            hidden = [scope.fresh("copy")]
+            body.append(tree.Constraint("=", hidden[0], tree.Call("range", (tree.Number(0), tree.Variable("copies")))))
+        else:
+            second: tree.Formula = right.atom(values, span_of(query.expression))
+            if isinstance(query, exp.Except):
+                second = tree.Not(second, second.span)
+            body = [left.atom(values, span_of(query.this)), second]
+        self.emit(relation, left.columns, values, body, query, scope=scope, hidden=hidden)
 
-    def _select(self, select: exp.Select, relation: Relation, env: Env, parent: Scope | None) -> None:
+    def _copies(
+        self, query: exp.Expr, scope: Scope, left: Relation, right: Relation, values: list[tree.Variable]
+    ) -> list[tree.Formula]:
+        """How many `copies` of a row there are in EXCEPT ALL and INTERSECT ALL, at least one."""
+        counts: list[tree.Variable] = []
+        body: list[tree.Formula] = []
+        for side, name in ((left, "left_copies"), (right, "right_copies")):
+            hidden = [scope.fresh(f"_{column}") for column in side.hidden]
+            atom = side.atom([*values, *hidden], span_of(query))
+            counts.append(scope.fresh(name))
+            if side is left:
+                body.append(side.atom([*values, *(tree.Wildcard() for _ in hidden)], span_of(query)))
+            body.append(tree.Constraint("=", counts[-1], tree.Aggregate("count", None, atom), span_of(query)))
+        scope.names.fresh("copies")
+        copies = tree.Variable("copies")
+        both = tuple(counts)
+        made = tree.Call("-" if isinstance(query, exp.Except) else "min", both)
+        return [*body, tree.Constraint("=", copies, made), tree.Constraint(">", copies, tree.Number(0))]
+
+    def _scope(self, relation: Relation, env: Env, parent: Scope | None, *, is_bag: bool = True) -> Scope:
+        names = parent.names.child() if parent is not None else Names()
+        return Scope(relation, names, self.catalog.found, env, parent, is_bag=is_bag)
+
+    def _select(self, select: exp.Select, relation: Relation, env: Env, parent: Scope | None, *, is_bag: bool) -> None:
         self._check_clauses(select, _SELECT_CLAUSES)
         distinct = select.args.get("distinct")
-        if distinct is not None and distinct.args.get("on") is not None:
-            self._refuse(distinct, "DISTINCT ON", "write an aggregate with GROUP BY, and join it")
-        names = parent.names.child() if parent is not None else Names()
-        scope = Scope(relation, names, self.catalog.found, env, parent)
-        sources = Sources(scope, self)
+        is_distinct = distinct is not None and distinct.args.get("on") is None
+        is_bag = is_bag and not is_distinct
+        clauses = (select.args.get("group"), select.args.get("having"))
+        is_grouped = any(clause is not None for clause in clauses) or has_aggregates(select, self.functions)
+        counts = counts_rows(select, self.functions) if is_grouped else is_bag
+        counts = counts or has_windows(select)
+        scope = self._scope(relation, env, parent, is_bag=counts)
+        scope.used = _mentioned(select)
+        sources = Sources(scope, self, is_bag=counts)
         sources.read(select)
         conditions = Conditions(scope, self)
         body = sources.body
         where = select.args.get("where")
         if where is not None:
             body.append(conditions.condition(where.this))
+        body = [part for formula in body for part in conjuncts(formula)]
+        scope.refine(never_nil(body))
         items = expand(select, scope)
-        clauses = (select.args.get("group"), select.args.get("having"))
-        if any(clause is not None for clause in clauses) or has_aggregates(select, self.functions):
-            conditions, body = Grouping(self, scope, body, select, items).translate()
+        identity: list[Item] = scope.items
+        if is_grouped:
+            grouping = Grouping(self, scope, body, select, items)
+            conditions, body = grouping.translate()
+            identity = [grouping.identity()]
         if any(item.columns is None for item in scope.items) and any(map(is_star, select.expressions)):
             return
-        values = [self._value(item, conditions, scope) for item in items]
-        self.emit(relation, [item.name for item in items], values, [*body, *conditions.formulas], select)
+        if has_windows(select):
+            self._windows(Rows(select, scope, body, conditions, identity, items))
+        take = conditions.term if relation.partial else conditions.value
+        values = [self._value(item, take, scope) for item in items]
+        body = [*body, *conditions.formulas]
+        if relation.partial:
+            body += [is_not_nil(value) for value in values if scope.is_nullable(value)]
+            fixed = [tree.Variable(name) for name in relation.outer]
+            relation.single = not hidden_variables(fixed, body, identity)
+        hidden: Sequence[tree.Term] = hidden_variables(values, body, identity) if is_bag else ()
+        self.emit(
+            relation, [item.name for item in items], values, body, select, scope=scope, hidden=hidden, identity=identity
+        )
 
-    def _value(self, item: Column, conditions: Conditions, scope: Scope) -> tree.Term:
+    def _windows(self, rows: Rows) -> None:
+        """Adds what binds the window functions, and QUALIFY, DISTINCT ON and LIMIT, to the formulas of the SELECT list."""
+        select, conditions, items = rows.select, rows.conditions, rows.items
+        windows = Windows(self.catalog, self.functions, rows)
+        qualify, distinct, order = (select.args.get(clause) for clause in ("qualify", "distinct", "order"))
+        roots = [item.node for item in items if item.variable is None]
+        for node in windows_in([*roots, *(part for part in (qualify, order) if part is not None)]):
+            conditions.known.append((node, windows.add(node) or NOTHING))
+        if qualify is not None:
+            condition = qualify.this.transform(lambda node: aliased(node, items))
+            conditions.formulas.append(conditions.condition(condition))
+        ordered = order.expressions if order is not None else []
+        if distinct is not None and distinct.args.get("on") is not None:
+            on = distinct.args["on"]
+            keys = [inner(key) for key in (on.expressions if isinstance(on, exp.Tuple) else [on])]
+            number = Windows(self.catalog, self.functions, rows).number(distinct, keys, ordered, ties=False)
+            conditions.formulas.append(tree.Constraint("=", number, tree.Number(1), span_of(distinct)))
+        limit = limits_of(select, self.catalog.found)
+        if limit is not None:
+            number = Windows(self.catalog, self.functions, rows).number(select, [], ordered, ties=limit.with_ties)
+            conditions.formulas += limit.formulas(number, span_of(select))
+
+    def _value(self, item: Column, take: Callable[[exp.Expr], tree.Term], scope: Scope) -> tree.Term:
         if item.variable is None:
-            return conditions.term(item.node)
+            return take(item.node)
         return scope.after_grouping(item.node, item.name, item.variable) or item.variable
 
     def emit(
@@ -206,6 +376,10 @@ class Queries:
         values: Sequence[tree.Term],
         body: list[tree.Formula],
         node: exp.Expr,
+        *,
+        scope: Scope,
+        hidden: Sequence[tree.Term] = (),
+        identity: Sequence[Item] = (),
     ) -> None:
         """Adds a rule; the first one names the columns of a relation that does not list them."""
         if relation.columns is None:
@@ -220,7 +394,25 @@ class Queries:
                 self.catalog.found.append(SqlShape(span_of(node), problem=problem, advice=advice))
             else:
                 self._different_widths(node, "UNION", len(relation.columns), len(values))
-        self.catalog.drafts.append(Draft(relation, tuple(values), body, span_of(node)))
+            return
+        first = not any(draft.relation is relation for draft in self.catalog.drafts)
+        if relation.tagged:
+            tag = sum(draft.relation is relation for draft in self.catalog.drafts) + 1
+            hidden = [tree.Branch(f"{legal(relation.name)}_{tag}", tuple(hidden), span_of(node))]
+            relation.hidden = ["copy"]
+        elif first:
+            for each in hidden:
+                name = each.name if isinstance(each, tree.Variable) else "row"
+                relation.hidden.append(unique(name, [*relation.columns, *relation.hidden]))
+            relation.keys = keys_of([*values, *hidden], body, identity) if identity else []
+        if not first:
+            relation.keys = []
+        nullable = [scope.is_nullable(value) for value in (*values, *hidden)]
+        before = relation.nullable or [False] * len(nullable)
+        relation.nullable = [one or other for one, other in zip(before, nullable, strict=True)]
+        self.catalog.drafts.append(
+            Draft(relation, (*values, *hidden), body, span_of(node), scope.every_nullable(), frozenset(scope.tested))
+        )
 
     # -- what is refused
 
@@ -237,6 +429,27 @@ class Queries:
                 feature, advice = _CLAUSES.get(clause, (clause.strip("_").upper(), ""))
                 place = value[0] if isinstance(value, list) else value
                 self._refuse(place if isinstance(place, exp.Expr) else node, feature, advice)
+
+
+def _bare(query: exp.Expr) -> exp.Expr:
+    """The query without the parentheses around it, unless they have clauses of their own."""
+    while isinstance(query, exp.Subquery) and query.args.get("with_") is None:
+        query = query.this
+    return query
+
+
+def _mentioned(select: exp.Select) -> set[str] | None:
+    """The names of all columns that the query mentions, or None if a star stands for some."""
+    if any(map(is_star, select.expressions)) or any(part.args.get("method") for part in select.args.get("joins") or ()):
+        return None
+    names = {column.name.lower() for column in select.find_all(exp.Column)}
+    if any(True for _ in select.find_all(exp.Star)) and any(
+        isinstance(star.parent, exp.Select | exp.Column) for star in select.find_all(exp.Star)
+    ):
+        return None
+    for join in select.find_all(exp.Join):
+        names.update(column.name.lower() for column in join.args.get("using") or ())
+    return names
 
 
 def _own_definition(query: exp.Expr, relation: Relation) -> str | None:

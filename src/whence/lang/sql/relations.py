@@ -6,7 +6,7 @@ Names are those of SQL: letters do not differ by case. A helper belongs to a vie
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -36,6 +36,15 @@ class Relation:
     `outer` holds the variables of enclosing queries that a correlated subquery uses, which become its first columns,
     each with the atoms that bind it. The tuples of an `existential` relation are those variables alone. An `inlinable`
     one is not visible to the user: where it restates one atom, that atom takes its place.
+
+    `nullable` says which columns may be null. A relation with `hidden` columns is a bag: they come last, and tell rows
+    apart that are equal in the others. Rows of a `tagged` one have a single hidden column, a term made of the branch
+    that gave the row and of what tells its rows apart. `keys` are sets of columns, hidden ones included, of which no two
+    rows have the same values.
+
+    The relation of a subquery that is used as a value is `partial`: where the value is null it has no row. It has to be
+    `single`, with one row at most for each row of the outer query. The last column of a relation that `lists` rows is
+    the list of that name (`Listing`).
     """
 
     name: str
@@ -50,6 +59,13 @@ class Relation:
     inlinable: bool = False
     outer: dict[str, tuple[tree.Formula, ...]] = field(default_factory=dict)
     span: Span = NOWHERE
+    nullable: list[bool] | None = None
+    hidden: list[str] = field(default_factory=list)
+    tagged: bool = False
+    partial: bool = False
+    single: bool = False
+    lists: str | None = None
+    keys: list[frozenset[int]] = field(default_factory=list)
 
     @property
     def view(self) -> Relation:
@@ -58,6 +74,11 @@ class Relation:
     @property
     def outer_variables(self) -> tuple[tree.Variable, ...]:
         return tuple(tree.Variable(name) for name in self.outer)
+
+    @property
+    def own_columns(self) -> list[str]:
+        """The columns behind those of outer variables."""
+        return [] if self.existential else [*(self.columns or ()), *self.hidden]
 
     def atom(self, values: Iterable[tree.Term], span: Span = NOWHERE) -> tree.Atom:
         return tree.Atom(self.name, (*self.outer_variables, *values), None, span)
@@ -89,12 +110,17 @@ class Env:
 
 @dataclass
 class Draft:
-    """A rule to be: its head is the outer variables of the relation and then `values`."""
+    """A rule to be: its head is the outer variables of the relation and then `values`, hidden ones included.
+
+    `nullables` are its variables that may be null, `tested` those that could be but for a formula of the body.
+    """
 
     relation: Relation
     values: tuple[tree.Term, ...]
     body: list[tree.Formula]
     span: Span
+    nullables: frozenset[str] = frozenset()
+    tested: frozenset[str] = frozenset()
 
     @property
     def head(self) -> tree.Atom:
@@ -102,14 +128,46 @@ class Draft:
 
 
 @dataclass
+class Listing:
+    """Rows collected for a function of ordered rows: the columns `entry` of a relation, as a list of records.
+
+    `kind` is that of the function's result, or None for that of the argument at the place `argument` of an entry.
+    """
+
+    name: str
+    rows: Relation
+    entry: list[int]
+    kind: str | None
+    nullable: bool = False
+    argument: int = 0
+    takes_row: bool = True
+
+    @property
+    def record(self) -> str:
+        """The name of the type of an entry."""
+        return f"{self.name}_row"
+
+
+@dataclass(frozen=True)
+class Assumed:
+    """What is taken for granted of a relation while its own query is being translated, because that refers to it."""
+
+    nullable: tuple[bool, ...] = ()
+    is_bag: bool = False
+
+
+@dataclass
 class Catalog:
-    """Everything found and made so far. `bags` are the places of UNION ALL, by the relation they define."""
+    """Everything found and made so far. `assumed` is by name, and holds what an earlier translation found out."""
 
     globals: dict[str, Relation] = field(default_factory=dict)
     relations: list[Relation] = field(default_factory=list)
     drafts: list[Draft] = field(default_factory=list)
     found: list[Diagnostic] = field(default_factory=list)
-    bags: list[tuple[Relation, Span]] = field(default_factory=list)
+    assumed: dict[str, Assumed] = field(default_factory=dict)
+    recursive: set[str] = field(default_factory=set)
+    listings: dict[str, Listing] = field(default_factory=dict)
+    made_functions: dict[str, Callable[..., object]] = field(default_factory=dict)
     functors: dict[str, tree.FunctorDecl] = field(default_factory=dict)
 
     def name_for(self, wish: str) -> str:

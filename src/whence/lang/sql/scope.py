@@ -18,6 +18,7 @@ class Item:
     """A table of the FROM clause; `columns` is None if the table is unknown, and then it has every column.
 
     `merged` are the columns that USING or NATURAL equates with those of a table before: they have no name of their own.
+    `hidden` are the variables of hidden columns, and `keys` sets of variables that tell its rows apart.
     """
 
     alias: str
@@ -25,6 +26,12 @@ class Item:
     variables: list[tree.Variable]
     atom: tree.Atom | None
     merged: set[str] = field(default_factory=set)
+    hidden: list[tree.Variable] = field(default_factory=list)
+    keys: list[frozenset[str]] = field(default_factory=list)
+
+    @property
+    def all_variables(self) -> list[tree.Variable]:
+        return [*self.variables, *self.hidden]
 
     def find(self, column: str) -> tree.Variable | None:
         if self.columns is None:
@@ -41,7 +48,12 @@ class Item:
 
 @dataclass
 class Scope:
-    """`relation` is what the SELECT defines. Once grouped, `grouped` maps the variables still usable to their keys."""
+    """`relation` is what the SELECT defines. Once grouped, `grouped` maps the variables still usable to their keys.
+
+    `nullables` are variables that may be null, `tested` those that could be but for a condition. `used` are the names of
+    columns that the SELECT mentions, None if all.
+    `is_bag` says whether the rows of its tables have to be told apart.
+    """
 
     relation: Relation
     names: Names
@@ -52,6 +64,50 @@ class Scope:
     # The columns that USING and NATURAL share, which a star puts first.
     shared: list[str] = field(default_factory=list)
     grouped: dict[str, tree.Variable] | None = None
+    nullables: set[str] = field(default_factory=set)
+    tested: set[str] = field(default_factory=set)
+    used: set[str] | None = None
+    is_bag: bool = True
+
+    def refine(self, sure: set[str]) -> None:
+        """Takes note of variables that are not null where the body of the SELECT holds."""
+        self.tested |= sure & self.nullables
+        self.nullables -= sure
+
+    def may_be_nil(self, name: str) -> bool:
+        return name in self.nullables or (self.parent is not None and self.parent.may_be_nil(name))
+
+    def is_nullable(self, term: tree.Term) -> bool:
+        """Whether the term, as it stands, may be nil."""
+        return isinstance(term, tree.Nil) or (isinstance(term, tree.Variable) and self.may_be_nil(term.name))
+
+    def every_nullable(self) -> frozenset[str]:
+        """The variables that may be null, those of the queries around this one included."""
+        outside = self.parent.every_nullable() if self.parent is not None else frozenset()
+        return outside | self.nullables
+
+    def fresh(self, *wishes: str, nullable: bool = False, span: tree.Span = tree.NOWHERE) -> tree.Variable:
+        variable = self.names.fresh(*wishes, span=span)
+        if nullable:
+            self.nullables.add(variable.name)
+        return variable
+
+    def peek(self, node: exp.Column) -> tree.Variable | None:
+        """The variable of a column, if there is one; nothing is reported, and nothing counts as used."""
+        table = node.args.get("table")
+        scope: Scope | None = self
+        while scope is not None:
+            for item in scope.items:
+                if table is not None and item.alias.lower() != table.name.lower():
+                    continue
+                if table is None and node.name.lower() in item.merged:
+                    continue
+                variable = item.find(node.name) if item.columns is not None else None
+                if variable is not None:
+                    grouped = scope.grouped
+                    return variable if grouped is None else grouped.get(variable.name)
+            scope = scope.parent
+        return None
 
     def column(self, node: exp.Column) -> tree.Variable:
         """The variable of a column; what is wrong with it is reported, and then any variable will do."""

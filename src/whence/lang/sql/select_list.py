@@ -34,6 +34,15 @@ def expand(select: exp.Select, scope: Scope) -> list[Column]:
     return columns
 
 
+def aliased(node: exp.Expr, columns: list[Column]) -> exp.Expr:
+    """What a name of the SELECT list stands for; any other expression is itself."""
+    if isinstance(node, exp.Column) and node.args.get("table") is None:
+        for column in columns:
+            if column.variable is None and column.name.lower() == node.name.lower():
+                return column.node
+    return node
+
+
 def is_star(item: exp.Expr) -> bool:
     return isinstance(item, exp.Star) or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star))
 

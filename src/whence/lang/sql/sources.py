@@ -12,16 +12,15 @@ from whence.lang import tree
 from whence.lang.diagnostics import SqlShape, SqlUnknownColumn, SqlUnknownTable, SqlUnsupported
 from whence.lang.sql.conditions import Conditions
 from whence.lang.sql.formulas import counted
+from whence.lang.sql.nulls import is_not_nil
+from whence.lang.sql.outer_joins import OuterJoin
 from whence.lang.sql.parse import span_of
 from whence.lang.sql.relations import Env, Relation
 from whence.lang.sql.scope import Item, Scope
 from whence.lang.sql.terms import Subqueries
 
-_OUTER_JOIN = "there are no nulls: write the joined rows UNION those without a partner, found with NOT EXISTS"
 _FEATURES: Mapping[type[exp.Expr], str] = {
-    exp.Lateral: "LATERAL",
     exp.Unnest: "UNNEST",
-    exp.Values: "VALUES in FROM",
 }
 _TABLE_FEATURES = {"sample": "TABLESAMPLE", "pivots": "PIVOT", "version": "a table at a point in time"}
 
@@ -29,15 +28,18 @@ _TABLE_FEATURES = {"sample": "TABLESAMPLE", "pivots": "PIVOT", "version": "a tab
 class Queries(Subqueries, Protocol):
     def columns(self, relation: Relation, node: exp.Expr) -> list[str] | None: ...
 
-    def derived_table(self, node: exp.Expr, scope: Scope, env: Env) -> Relation: ...
+    def derived_table(self, node: exp.Expr, scope: Scope, env: Env, *, lateral: bool = False) -> Relation: ...
+
+    def as_source(self, relation: Relation, *, is_bag: bool) -> Relation: ...
 
 
 class Sources:
     """Fills the scope with the tables of a SELECT; `body` are their atoms and the conditions that join them."""
 
-    def __init__(self, scope: Scope, queries: Queries) -> None:
+    def __init__(self, scope: Scope, queries: Queries, *, is_bag: bool) -> None:
         self._scope = scope
         self._queries = queries
+        self._is_bag = is_bag
         self.body: list[tree.Formula] = []
 
     def read(self, select: exp.Expr) -> None:
@@ -47,7 +49,7 @@ class Sources:
         for join in select.args.get("joins") or ():
             self._join(join)
         for lateral in select.args.get("laterals") or ():
-            self._refuse(lateral, "LATERAL")
+            self._table(lateral)
 
     def _refuse(self, node: exp.Expr, feature: str, advice: str = "") -> None:
         self._scope.found.append(SqlUnsupported(span_of(node), feature=feature, advice=advice))
@@ -61,8 +63,11 @@ class Sources:
             self._named(node)
         elif isinstance(node, exp.Subquery) and isinstance(node.this, exp.Table | exp.Subquery) and not node.alias:
             self._table(node.this)
-        elif isinstance(node, exp.Subquery):
+        elif isinstance(node, exp.Subquery | exp.Values):
             relation = self._queries.derived_table(node, self._scope, self._scope.env)
+            self._add(node, relation, node.alias or relation.name)
+        elif isinstance(node, exp.Lateral) and isinstance(node.this, exp.Subquery):
+            relation = self._queries.derived_table(node.this, self._scope, self._scope.env, lateral=True)
             self._add(node, relation, node.alias or relation.name)
         else:
             kind = node.this if isinstance(node, exp.Table) and node.this is not None else node
@@ -101,45 +106,71 @@ class Sources:
             problem = f"two tables of this query are called {alias}"
             advice = f"give one of them another name: {alias} AS other"
             self._scope.found.append(SqlShape(span_of(node), problem=problem, advice=advice))
-        names = self._scope.names
+        source = self._queries.as_source(relation, is_bag=self._is_bag)
+        scope = self._scope
         span = span_of(node)
-        variables = [names.fresh(column, f"{alias}_{column}", span=span) for column in columns or ()]
-        atom = tree.Atom(relation.name, tuple(variables), None, span)
-        self._scope.items.append(Item(alias, columns, variables, atom))
+        variables = [scope.fresh(column, f"{alias}_{column}", span=span) for column in columns or ()]
+        hidden = [scope.fresh(column, f"{alias}_{column}") for column in source.hidden]
+        every = [*variables, *hidden]
+        scope.nullables.update(
+            each.name for each, nullable in zip(every, source.nullable or (), strict=False) if nullable
+        )
+        keys = [frozenset(every[at].name for at in key if at < len(every)) for key in source.keys]
+        atom = source.atom(every, span)
+        everything = frozenset(each.name for each in every)
+        item = Item(alias, columns, variables, atom, hidden=hidden, keys=keys or [everything])
+        scope.items.append(item)
         self.body.append(atom)
+
+    # -- joins
 
     def _join(self, join: exp.Expr) -> None:
         side, kind, method = (str(join.args.get(arg) or "").upper() for arg in ("side", "kind", "method"))
-        if (
-            side
-            or kind in ("OUTER", "SEMI", "ANTI")
-            or kind not in ("", "INNER", "CROSS")
-            or method not in ("", "NATURAL")
-        ):
+        is_outer = side in ("LEFT", "RIGHT", "FULL") and kind in ("", "OUTER")
+        if (not is_outer and (side or kind not in ("", "INNER", "CROSS"))) or method not in ("", "NATURAL"):
             words = " ".join(word for word in (method, side, kind, "JOIN") if word)
-            outer = side in ("LEFT", "RIGHT", "FULL") and kind not in ("SEMI", "ANTI")
-            self._refuse(
-                join, words, _OUTER_JOIN if outer else "write EXISTS or NOT EXISTS" if kind in ("SEMI", "ANTI") else ""
-            )
-        before = list(self._scope.items)
+            self._refuse(join, words, "write EXISTS or NOT EXISTS" if kind in ("SEMI", "ANTI") else "")
+        before, left = list(self._scope.items), self.body
+        self.body = []
         self._table(join.this)
-        added = self._scope.items[len(before) :]
+        added, right = self._scope.items[len(before) :], self.body
+        self.body = []
         on, using = join.args.get("on"), join.args.get("using")
         if on is not None:
             self.body.append(Conditions(self._scope, self._queries).condition(on))
+        shared: list[tuple[exp.Expr, str]] = []
         if method == "NATURAL":
-            shared = [name for item in added for name, _ in item.visible() if any(_has(left, name) for left in before)]
-            self._share([(join.this, name) for name in shared], before, added)
+            names = [name for item in added for name, _ in item.visible() if any(_has(each, name) for each in before)]
+            shared = [(join.this, name) for name in names]
         elif using:
-            self._share([(column, column.name) for column in using], before, added)
+            shared = [(column, column.name) for column in using]
+        pairs = self._share(shared, before, added)
+        condition, self.body = self.body, []
+        if not is_outer:
+            self.body = [*left, *right, *condition]
+            return
+        for name, one, other in pairs:  # which side has the value that USING names
+            if side == "RIGHT":
+                one.merged.add(name)
+                other.merged.discard(name)
+        outer = OuterJoin(self._scope, self._queries, join, condition)
+        if side == "FULL":
+            self.body = [outer.full(left, before, right, added, pairs)]
+        elif side == "LEFT":
+            self.body = [outer.left(left, before, right, added)]
+        else:
+            self.body = [outer.left(right, added, left, before)]
 
-    def _share(self, columns: list[tuple[exp.Expr, str]], before: list[Item], added: list[Item]) -> None:
-        for node, name in columns:
-            self._merge(node, name, before, added)
+    def _share(
+        self, columns: list[tuple[exp.Expr, str]], before: list[Item], added: list[Item]
+    ) -> list[tuple[str, Item, Item]]:
+        """Equates the columns that both sides share; gives their names and whose they are."""
+        pairs = [pair for node, name in columns if (pair := self._merge(node, name, before, added)) is not None]
         names = [name.lower() for _, name in columns]
         self._scope.shared = names + [name for name in self._scope.shared if name not in names]
+        return pairs
 
-    def _merge(self, node: exp.Expr, name: str, before: list[Item], added: list[Item]) -> None:
+    def _merge(self, node: exp.Expr, name: str, before: list[Item], added: list[Item]) -> tuple[str, Item, Item] | None:
         """Equates a column of the tables before the join with the one of the same name after it."""
         sides = []
         for items in (before, added):
@@ -148,12 +179,15 @@ class Sources:
                 problem = "is on one side of the join only" if not matches else "is ambiguous in this join"
                 advice = "write the condition with ON, naming the tables"
                 self._scope.found.append(SqlUnknownColumn(span_of(node), name=name, problem=problem, advice=advice))
-                return
+                return None
             sides.append(matches[0])
         left, right = (side.find(name) for side in sides)
         if left is not None and right is not None:
             self.body.append(tree.Constraint("=", left, right, span_of(node)))
+            if self._scope.may_be_nil(left.name) and self._scope.may_be_nil(right.name):
+                self.body.append(is_not_nil(left))
         sides[1].merged.add(name.lower())
+        return name.lower(), sides[0], sides[1]
 
 
 def _has(item: Item, name: str) -> bool:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from sqlglot import exp
 
+from whence.lang import tree
 from whence.lang.diagnostics import Redefined, SqlShape, SqlSyntax, SqlUnknownColumn, SqlUnknownTable, SqlUnsupported
 from whence.lang.sql.conditions import Conditions
+from whence.lang.sql.constraints import Constraints
 from whence.lang.sql.formulas import counted
 from whence.lang.sql.functions import type_of
 from whence.lang.sql.nodes import Functions
@@ -17,13 +17,6 @@ from whence.lang.sql.relations import Catalog, Draft, Names, Relation, State, un
 from whence.lang.sql.scope import Scope
 
 _TYPES = "the types are BIGINT, BIGINT UNSIGNED, DOUBLE and TEXT"
-_ACCEPTED = (exp.PrimaryKeyColumnConstraint, exp.NotNullColumnConstraint, exp.UniqueColumnConstraint, exp.PrimaryKey)
-_CONSTRAINTS: Mapping[type[exp.Expr], str] = {
-    exp.DefaultColumnConstraint: "DEFAULT",
-    exp.CheckColumnConstraint: "CHECK",
-    exp.Reference: "REFERENCES",
-    exp.ForeignKey: "FOREIGN KEY",
-}
 _KINDS = (exp.MaterializedProperty, exp.TemporaryProperty)
 _CREATE_PARTS = frozenset("this kind replace exists expression properties".split())
 _INSERT_PARTS = frozenset("this expression".split())
@@ -43,10 +36,8 @@ class Statements:
             self._create(node)
         elif isinstance(node, exp.Insert):
             self._inserts.append(node)
-        elif isinstance(node, exp.Query) and not isinstance(node, exp.Table):
+        elif isinstance(node, exp.Query | exp.Values) and not isinstance(node, exp.Table):
             self._query(node, statement)
-        elif isinstance(node, exp.Values):
-            self._refuse(node, "VALUES as a query", "write SELECT 1, 2 UNION SELECT 3, 4")
         else:
             advice = "a program is made of CREATE TABLE, CREATE VIEW, INSERT and SELECT"
             self._catalog.found.append(SqlUnsupported(statement.span, feature=_word(node), advice=advice))
@@ -109,22 +100,24 @@ class Statements:
             return
         columns: list[str] = []
         types: list[str] = []
+        constraints = Constraints(self._catalog.found)
         for part in parts:
             if not isinstance(part, exp.ColumnDef | exp.Identifier):
-                self._constraint(part)
+                constraints.add(part)
                 continue
             if part.name.lower() in (column.lower() for column in columns):
                 self._catalog.found.append(Redefined(span_of(part), what="column", name=part.name))
             columns.append(part.name)
             types.append(self._type(part))
             for constraint in part.args.get("constraints") or ():
-                self._constraint(constraint.args["kind"])
+                constraints.add(constraint.args["kind"], part.name)
         if not columns:
             problem = f"table {name} has no columns"
             self._catalog.found.append(
                 SqlShape(span_of(table), problem=problem, advice="list them: (a TEXT, b BIGINT)")
             )
         made = Relation(name, columns, listed=True, types=types, state=State.DONE, span=span_of(table))
+        made.nullable, made.keys = constraints.nullable(columns), constraints.keys(columns)
         self._add(name, made, "table", replaces=bool(node.args.get("replace")))
 
     def _type(self, column: exp.Expr) -> str:
@@ -137,14 +130,6 @@ class Statements:
         if found is None:
             self._refuse(column, f"the type {kind.sql()}", _TYPES)
         return found or "symbol"
-
-    def _constraint(self, node: exp.Expr) -> None:
-        if isinstance(node, exp.Constraint):
-            for each in node.expressions:
-                self._constraint(each)
-        elif not isinstance(node, _ACCEPTED):
-            feature = _CONSTRAINTS.get(type(node), node.sql() or node.key.upper())
-            self._refuse(node, feature, "PRIMARY KEY, UNIQUE and NOT NULL may stand here")
 
     def _create_view(self, node: exp.Create, name: str, table: exp.Expr, parts: list[exp.Expr]) -> None:
         query = node.args.get("expression")
@@ -189,7 +174,7 @@ class Statements:
             self._fact(relation, row, order or [])
 
     def _order(self, relation: Relation, listed: list[exp.Expr]) -> list[int] | None:
-        """For each column of the table, the position of its value in a row."""
+        """For each column of the table, the position of its value in a row, or -1 if it is null."""
         columns = [column.lower() for column in relation.columns or ()]
         if not listed:
             return list(range(len(columns)))
@@ -201,26 +186,38 @@ class Statements:
                 self._catalog.found.append(
                     SqlUnknownColumn(span_of(part), name=part.name, problem=problem, advice=advice)
                 )
-        missing = [column for column in relation.columns or () if column.lower() not in names]
+        nullable = relation.nullable or [False] * len(columns)
+        missing = [
+            column
+            for column, null in zip(relation.columns or (), nullable, strict=True)
+            if column.lower() not in names and not null
+        ]
         if missing:
             problem = f"the rows have no value for {', '.join(missing)}"
-            advice = "there are no nulls: give every column a value"
+            advice = "these columns are NOT NULL: give each a value"
             self._catalog.found.append(SqlShape(span_of(listed[0]), problem=problem, advice=advice))
-        elif len(names) > len(columns) and set(names) <= set(columns):
+        elif len(names) != len(set(names)):
             problem = "a column is listed twice"
             self._catalog.found.append(SqlShape(span_of(listed[0]), problem=problem, advice="list each column once"))
-        return [names.index(column) for column in columns] if sorted(names) == sorted(columns) else None
+        elif set(names) <= set(columns):
+            return [names.index(column) if column in names else -1 for column in columns]
+        return None
 
     def _fact(self, relation: Relation, row: exp.Expr, order: list[int]) -> None:
         nodes = row.expressions if isinstance(row, exp.Tuple) else [row]
-        if len(nodes) != len(order):
-            problem = f"the row has {counted(len(nodes), 'value')} for {counted(len(order), 'column')}"
+        given = sum(at >= 0 for at in order)
+        if len(nodes) != given:
+            problem = f"the row has {counted(len(nodes), 'value')} for {counted(given, 'column')}"
             self._catalog.found.append(SqlShape(span_of(row), problem=problem, advice="give each column one value"))
             return
         scope = Scope(relation, Names(), self._catalog.found, self._queries.root)
         conditions = Conditions(scope, self._queries)
-        values = [conditions.term(node) for node in nodes]
-        facts = tuple(values[at] for at in order)
+        values = [conditions.value(node) for node in nodes]
+        facts = tuple(values[at] if at >= 0 else tree.Nil(span_of(row)) for at in order)
+        for at, (fact, null) in enumerate(zip(facts, relation.nullable or (), strict=False)):
+            if isinstance(fact, tree.Nil) and not null:
+                problem = f"column {(relation.columns or ())[at]} of {relation.name} is NOT NULL"
+                self._catalog.found.append(SqlShape(span_of(row), problem=problem, advice="give it a value"))
         self._catalog.drafts.append(Draft(relation, facts, conditions.formulas, span_of(row)))
 
 

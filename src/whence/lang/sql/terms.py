@@ -1,6 +1,7 @@
 """Value expressions of SQL as terms.
 
 What a term cannot say on its own, such as the branches of a CASE or a subquery, becomes formulas that stand beside it.
+Where an expression is null, its term has no value, or the formulas beside it do not hold.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from whence.lang import tree
 from whence.lang.diagnostics import BadLiteral, SqlShape, SqlUnsupported
 from whence.lang.sql.formulas import conjunction, counted, disjunction
 from whence.lang.sql.functions import AGGREGATES, BUILTINS, declare, find_registered, type_of
-from whence.lang.sql.nodes import Functions, has_aggregates, inner, name_of
+from whence.lang.sql.library import FUNCTIONS
+from whence.lang.sql.logic import Want
+from whence.lang.sql.nodes import Functions, case_branches, equality, inner, is_predicate, name_of
 from whence.lang.sql.parse import span_of
 from whence.lang.sql.relations import Catalog, Relation
 from whence.lang.sql.scope import Scope
@@ -35,11 +38,9 @@ _OPERATORS: Mapping[type[exp.Expr], str] = {
 }
 _CONVERSIONS = {"number": "to_number", "unsigned": "to_unsigned", "float": "to_float", "symbol": "to_string"}
 _PARTS = frozenset(
-    "_type alias catalog db default expression expressions field high ifs is_string length low negate query safe start"
-    " table this to typed unnest with_".split()
+    "_type alias catalog db default expression expressions field high ifs is_string length low negate position query safe start"
+    " substr table this to typed unnest with_".split()
 )
-_NO_NULLS = "there are no nulls: every column of every row has a value"
-_FOR_NULLS = frozenset({"COALESCE", "IFNULL", "NULLIF", "NVL"})
 NOTHING = tree.Number(0)
 
 
@@ -50,6 +51,10 @@ class Subqueries(Protocol):
     functions: Functions
 
     def subquery(self, node: exp.Expr, scope: Scope, purpose: str, *, existential: bool = False) -> Relation: ...
+
+    def scalar(self, node: exp.Expr, scope: Scope) -> Relation: ...
+
+    def any_row(self, query: exp.Expr, scope: Scope, compared: exp.Expr, want: Want, node: exp.Expr) -> Relation: ...
 
 
 class Terms:
@@ -65,11 +70,18 @@ class Terms:
         self.queries = queries
         self.known = known or []
         self.formulas: list[tree.Formula] = []
-        # The subqueries used as values in the condition that is being translated, as atoms that hold if one has a row.
-        self.scalars: list[tree.Atom] = []
 
-    def condition(self, node: exp.Expr, *, positive: bool = True, unknown: bool = False) -> tree.Formula:
+    def condition(self, node: exp.Expr, want: Want = Want.TRUE) -> tree.Formula:
         raise NotImplementedError
+
+    def may_be_null(self, node: exp.Expr) -> bool:
+        raise NotImplementedError
+
+    def null(self, node: exp.Expr) -> tree.Formula:
+        raise NotImplementedError
+
+    def known_term(self, node: exp.Expr) -> tree.Term | None:
+        return next((term for known, term in self.known if known == node), None)
 
     @contextmanager
     def aside(self) -> Iterator[list[tree.Formula]]:
@@ -80,41 +92,27 @@ class Terms:
         finally:
             self.formulas = outside
 
-    @contextmanager
-    def own_scalars(self) -> Iterator[list[tree.Atom]]:
-        """Collects the subqueries that are values of one condition, or of one branch."""
-        outside, self.scalars = self.scalars, []
-        try:
-            yield self.scalars
-        finally:
-            self.scalars = outside
-
     def refuse(self, node: exp.Expr, feature: str, advice: str = "") -> tree.Term:
         self.scope.found.append(SqlUnsupported(span_of(node), feature=feature, advice=advice))
         return NOTHING
 
     def term(self, node: exp.Expr) -> tree.Term:
         node = inner(node)
-        for known, term in self.known:
-            if known == node:
-                return term
+        known = self.known_term(node)
+        if known is not None:
+            return known
         if type(node) in self._TRANSLATIONS:
             self.check_parts(node)
             return self._TRANSLATIONS[type(node)](self, node)
-        if isinstance(node, exp.Predicate | exp.Connector | exp.Not | exp.Boolean):
-            return self.refuse(node, "a truth value as a column", "write CASE WHEN … THEN 1 ELSE 0 END")
-        return self.refuse(node, name_of(node), _NO_NULLS if isinstance(node, exp.Null) else "")
+        if is_predicate(node):
+            return self._truth_value(node)
+        return self.refuse(node, name_of(node))
 
     def check_parts(self, node: exp.Expr) -> None:
         """Refuses what sqlglot reads into a node that is translated without it."""
         for part, value in node.args.items():
             if value and part not in _PARTS:
                 self.refuse(node, f"{node.key.upper()} with {part.strip('_').upper()}")
-
-    def optional_term(self, node: exp.Expr) -> tree.Term:
-        """Like `term`, but where a CASE has no ELSE its formulas do not hold: an aggregate skips nulls."""
-        node = inner(node)
-        return self._case(node, optional=True) if isinstance(node, exp.Case) else self.term(node)
 
     def _column(self, node: exp.Expr) -> tree.Term:
         if not isinstance(node, exp.Column) or isinstance(node.this, exp.Star):
@@ -187,10 +185,37 @@ class Terms:
                 )
             )
             return NOTHING
+        if name in self._OVER_NULLS:
+            return self._OVER_NULLS[name](self, node)
         if name in BUILTINS:
             return self._builtin(node, name, node.expressions)
+        if name in FUNCTIONS:
+            return self._library(node, name, node.expressions)
         advice = f"register a Python function of that name: functions={{'{node.name}': f}}"
-        return self.refuse(node, f"the function {node.name}", _NO_NULLS if name in _FOR_NULLS else advice)
+        return self.refuse(node, f"the function {node.name}", advice)
+
+    def _library(self, node: exp.Expr, name: str, args: list[exp.Expr]) -> tree.Term:
+        function = FUNCTIONS[name]
+        most = len(function.params)
+        if not most - function.optional <= len(args) <= most:
+            arity = (
+                f"{most - function.optional} or {most} arguments" if function.optional else counted(most, "argument")
+            )
+            self._wrong_arity(node, name, arity, len(args))
+            return NOTHING
+        made = f"sql_{function.call.__name__}{len(args) if function.optional else ''}"
+        params = tuple(tree.TypeRef(kind) for kind in function.params[: len(args)])
+        self.queries.catalog.functors[made] = tree.FunctorDecl(made, params, tree.TypeRef(function.result))
+        self.queries.catalog.made_functions[made] = function.call
+        return tree.Call(made, tuple(map(self.term, args)), registered=True, span=span_of(node))
+
+    def _trim(self, node: exp.Expr) -> tree.Term:
+        side = {"LEADING": "LTRIM", "TRAILING": "RTRIM"}.get(str(node.args.get("position") or "").upper(), "TRIM")
+        characters = node.args.get("expression")
+        return self._library(node, side, [node.this, *([characters] if characters is not None else [])])
+
+    def _position(self, node: exp.Expr) -> tree.Term:
+        return self._library(node, "STRPOS", [node.this, node.args["substr"]])
 
     def _builtin(self, node: exp.Expr, name: str, args: list[exp.Expr]) -> tree.Term:
         builtin = BUILTINS[name]
@@ -227,42 +252,98 @@ class Terms:
             SqlShape(span_of(node), problem=f"the function {name} takes {arity}, not {found}", advice="check the call")
         )
 
-    def _case(self, node: exp.Expr, *, optional: bool = False) -> tree.Term:
-        default = node.args.get("default")
-        if isinstance(default, exp.Null):
-            default = None
-        if default is None and not optional:
-            return self.refuse(node, "CASE without ELSE", "there are no nulls: add an ELSE")
-        tests = [_test(node, branch) for branch in node.args["ifs"]]
-        values = [branch.args["true"] for branch in node.args["ifs"]]
-        result = self.scope.names.fresh("case_value")
+    def _case(self, node: exp.Expr) -> tree.Term:
+        result = self.scope.fresh("case_value")
         branches: list[tree.Formula] = []
-        for at, value in enumerate([*values, default]):
-            if value is None or isinstance(value, exp.Null):
-                continue
-            with self.aside() as formulas, self.own_scalars():
-                formulas.extend(self.condition(test, positive=False, unknown=True) for test in tests[:at])
-                formulas.extend(self.condition(test) for test in tests[at : at + 1])
-                term = self.term(value)
-            branches.append(conjunction([*formulas, tree.Constraint("=", result, term, span_of(value))]))
+        before: list[exp.Expr] = []
+        for test, value in case_branches(node):
+            if value is not None and not isinstance(value, exp.Null):
+                with self.aside() as formulas:
+                    formulas.extend(self.condition(each, Want.NOT_TRUE) for each in before)
+                    formulas.extend([] if test is None else [self.condition(test)])
+                    self._bind(result, value)
+                branches.append(conjunction(formulas))
+            if test is not None:
+                before.append(test)
         self.formulas.append(disjunction(branches))
         return result
 
+    def _bind(self, result: tree.Variable, node: exp.Expr) -> None:
+        """Gives a variable the value of an expression, where that is not null."""
+        term = self.term(node)
+        self.formulas.append(tree.Constraint("=", result, term, span_of(node)))
+        if self.scope.is_nullable(term):
+            self.formulas.append(tree.Constraint("!=", term, tree.Nil(), span_of(node)))
+
+    def _truth_value(self, node: exp.Expr) -> tree.Term:
+        return self.refuse(node, "a truth value as a column", "write CASE WHEN … THEN 1 ELSE 0 END")
+
+    def _first_of(self, node: exp.Expr) -> tree.Term:
+        """COALESCE: the first that is not null."""
+        args = node.expressions
+        if not args:
+            self._wrong_arity(node, node.name, "1 or more arguments", 0)
+            return NOTHING
+        last = next((at for at, arg in enumerate(args) if not self.may_be_null(arg)), len(args) - 1)
+        if last == 0:
+            return self.term(args[0])
+        result = self.scope.fresh("first")
+        cases: list[tree.Formula] = []
+        for at, arg in enumerate(args[: last + 1]):
+            if isinstance(inner(arg), exp.Null):
+                continue
+            with self.aside() as formulas:
+                formulas.extend(self.null(other) for other in args[:at])
+                self._bind(result, arg)
+            cases.append(conjunction(formulas))
+        self.formulas.append(disjunction(cases))
+        return result
+
+    def _null_if(self, node: exp.Expr) -> tree.Term:
+        if len(node.expressions) != 2:
+            self._wrong_arity(node, node.name, "2 arguments", len(node.expressions))
+            return NOTHING
+        one, other = node.expressions
+        self.formulas.append(self.condition(equality(one, other), Want.NOT_TRUE))
+        return self.term(one)
+
+    def _joined_text(self, node: exp.Expr) -> tree.Term:
+        """CONCAT: nulls count as empty."""
+        args = [_or_empty(arg) if self.may_be_null(arg) else arg for arg in node.expressions]
+        return self._builtin(node, "CONCAT", args)
+
+    def _extreme(self, node: exp.Expr) -> tree.Term:
+        """GREATEST and LEAST: nulls do not count."""
+        args = list(node.expressions)
+        if not any(map(self.may_be_null, args)):
+            return self._builtin(node, node.name.upper(), args)
+        folded = args[0]
+        for arg in args[1:]:
+            folded = _extreme_of_two(folded, arg, exp.LTE if node.name.upper() == "LEAST" else exp.GTE)
+        return self.term(folded)
+
+    def scalar_atom(self, node: exp.Expr, value: tree.Term | None = None) -> tree.Atom:
+        """The atom of a subquery that is used as a value; it has no row where the value is null."""
+        relation = self.queries.scalar(node, self.scope)
+        return relation.atom([tree.Wildcard() if value is None else value], span_of(node))
+
     def _scalar(self, node: exp.Expr) -> tree.Term:
-        query = node.unnest()
-        is_one_group = isinstance(query, exp.Select) and query.args.get("group") is None
-        if not is_one_group or not has_aggregates(query, self.queries.functions):
-            return self.refuse(
-                node, "a subquery that may have several rows as a value", "put it into FROM, or aggregate it"
-            )
-        relation = self.queries.subquery(node, self.scope, "value")
-        value = self.scope.names.fresh(*(relation.columns or ["value"])[:1])
-        if relation.columns is not None and len(relation.columns) != 1:
-            problem = f"a subquery used as a value has 1 column, not {len(relation.columns)}"
-            self.scope.found.append(SqlShape(span_of(node), problem=problem, advice="select one column"))
+        relation = self.queries.scalar(node, self.scope)
+        value = self.scope.fresh(*(relation.columns or ["value"])[:1])
         self.formulas.append(relation.atom([value], span_of(node)))
-        self.scalars.append(relation.atom([tree.Wildcard()], span_of(node)))
         return value
+
+    _OVER_NULLS: ClassVar[Mapping[str, Callable[[Terms, exp.Expr], tree.Term]]] = {
+        **dict.fromkeys(("COALESCE", "IFNULL", "NVL"), _first_of),
+        "NULLIF": _null_if,
+        "CONCAT": _joined_text,
+        **dict.fromkeys(("GREATEST", "LEAST"), _extreme),
+    }
+
+    def _no_value(self, node: exp.Expr) -> tree.Term:
+        """NULL: whatever it stands in does not hold."""
+        self.formulas.append(tree.Truth(value=False, span=span_of(node)))
+        return tree.Nil(span_of(node))
 
     _TRANSLATIONS: ClassVar[Mapping[type[exp.Expr], Callable[[Terms, exp.Expr], tree.Term]]] = {
         **dict.fromkeys(_OPERATORS, _operation),
@@ -275,12 +356,24 @@ class Terms:
         exp.Substring: _substring,
         exp.Anonymous: _call,
         exp.Case: _case,
+        exp.Trim: _trim,
+        exp.StrPosition: _position,
+        exp.Null: _no_value,
         exp.Subquery: _scalar,
     }
 
 
-def _test(case: exp.Expr, branch: exp.Expr) -> exp.Expr:
-    """The condition of a branch, also of `CASE x WHEN 1`."""
-    if case.this is None:
-        return branch.this  # type: ignore[no-any-return]
-    return exp.EQ(this=case.this.copy(), expression=branch.this.copy())
+def _or_empty(node: exp.Expr) -> exp.Expr:
+    return exp.Anonymous(this="COALESCE", expressions=[node.copy(), exp.Literal.string("")])
+
+
+def _extreme_of_two(one: exp.Expr, other: exp.Expr, comparison: type[exp.Expr]) -> exp.Expr:
+    def null(node: exp.Expr) -> exp.Expr:
+        return exp.Is(this=node.copy(), expression=exp.Null())
+
+    branches = [
+        exp.If(this=null(one), true=other.copy()),
+        exp.If(this=null(other), true=one.copy()),
+        exp.If(this=comparison(this=one.copy(), expression=other.copy()), true=one.copy()),
+    ]
+    return exp.Case(ifs=branches, default=other.copy())

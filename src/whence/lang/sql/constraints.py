@@ -1,0 +1,71 @@
+"""What a CREATE TABLE says about its rows: which columns may be null, and what tells rows apart."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from whence.lang.diagnostics import Diagnostic, SqlShape, SqlUnsupported
+from whence.lang.sql.nodes import inner
+from whence.lang.sql.parse import span_of
+
+_IGNORED = (exp.Reference, exp.ForeignKey)
+
+
+class Constraints:
+    """Collects the constraints of one table. References are read and not enforced."""
+
+    def __init__(self, found: list[Diagnostic]) -> None:
+        self._found = found
+        self._not_null: set[str] = set()
+        self._primary: list[list[exp.Expr]] = []
+        self._unique: list[list[exp.Expr]] = []
+        self.checks: list[exp.Expr] = []
+
+    def add(self, node: exp.Expr, column: str | None = None) -> None:
+        own: list[exp.Expr] = [exp.to_identifier(column)] if column is not None else []
+        if isinstance(node, exp.Constraint):
+            for each in node.expressions:
+                self.add(each)
+        elif isinstance(node, exp.PrimaryKeyColumnConstraint):
+            self._primary.append(own)
+        elif isinstance(node, exp.PrimaryKey):
+            self._primary.append(node.expressions)
+        elif isinstance(node, exp.UniqueColumnConstraint):
+            listed = node.this.expressions if isinstance(node.this, exp.Schema) else own
+            self._unique.append(listed)
+        elif isinstance(node, exp.NotNullColumnConstraint):
+            if column is not None and not node.args.get("allow_null"):
+                self._not_null.add(column.lower())
+        elif isinstance(node, exp.CheckColumnConstraint):
+            self.checks.append(node.this)
+        elif not isinstance(node, _IGNORED):
+            is_default = isinstance(node, exp.DefaultColumnConstraint)
+            named = "DEFAULT" if is_default else node.sql() or node.key.upper()
+            advice = "PRIMARY KEY, UNIQUE, NOT NULL, CHECK and REFERENCES may stand here"
+            self._found.append(SqlUnsupported(span_of(node), feature=named, advice=advice))
+
+    def nullable(self, columns: list[str]) -> list[bool]:
+        """Which columns may be null: those that nothing says otherwise of."""
+        sure = self._not_null | {_name(part) for key in self._primary for part in key}
+        return [column.lower() not in sure for column in columns]
+
+    def keys(self, columns: list[str]) -> list[frozenset[int]]:
+        """The keys, as positions of columns. A UNIQUE column that may be null is none: several rows may be null there."""
+        places = {column.lower(): at for at, column in enumerate(columns)}
+        nullable = self.nullable(columns)
+        found: list[frozenset[int]] = []
+        for key in (*self._primary, *self._unique):
+            names = [_name(part) for part in key]
+            for part, name in zip(key, names, strict=True):
+                if name not in places:
+                    problem, advice = f"there is no column {name} to be a key", f"the columns are {', '.join(columns)}"
+                    self._found.append(SqlShape(span_of(part), problem=problem, advice=advice))
+            at = frozenset(places[name] for name in names if name in places)
+            if len(at) == len(set(names)) and not any(nullable[place] for place in at):
+                found.append(at)
+        return found
+
+
+def _name(part: exp.Expr) -> str:
+    node = inner(part.this if isinstance(part, exp.Ordered) else part)
+    return node.name.lower()
