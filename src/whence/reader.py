@@ -137,6 +137,7 @@ class Reader:
             if self.prepared.shows(name)
         ]
         return shown_block(shown_title("session", f"epoch {self.epoch}"), shown_table(("relation", "", "tuples"), rows))
+
     def bag(self, name: str) -> list[Tuple]:
         """The rows of a relation as often as they are there: of a view in SQL that is a bag, some are there several times.
 

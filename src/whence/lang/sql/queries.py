@@ -137,8 +137,10 @@ class Queries:
 
     def as_source(self, relation: Relation, *, is_bag: bool) -> Relation:  # noqa: ARG002
         """What stands for a table, view or subquery in a FROM clause; what is not known yet of it is assumed."""
-        self.translate(relation)
-        if relation.state is State.OPEN:
+        # A query that is being translated and does not list its columns cannot be referred to meanwhile.
+        if not any(each.state is State.OPEN and each.columns is None for each in self.catalog.relations):
+            self.translate(relation)
+        if relation.state is State.OPEN or (relation.state is State.NEW and relation.query is not None):
             self.catalog.recursive.add(relation.name)
             assumed = self.catalog.assumed.get(relation.name, Assumed())
             width = len(relation.columns or ())
