@@ -118,10 +118,10 @@ class Workload:
             ),
         )
 
-    def insertions(self, share: float) -> list[Edit]:
-        """As many fresh entries at every peer as a share of its own are."""
+    def insertions(self, share: float, number: int = 0) -> list[Edit]:
+        """As many fresh entries at every peer as a share of its own are: others for each number."""
         count = round(share * self.entries)
-        first = self._fresh
+        first = self._fresh + number * self.peers * count
         return self.edits(
             "+", ((peer, first + peer * count + each) for peer in range(self.peers) for each in range(count))
         )

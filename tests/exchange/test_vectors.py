@@ -23,9 +23,9 @@ from tests.exchange.vectors import (
 )
 
 from whence.engine.propagate import PropagateDelete
-from whence.exchange.compile import mapping_rules
 from whence.exchange.explain import ExchangeDerivations
 from whence.exchange.instance import STRATEGIES, Edit, Instance
+from whence.exchange.mappings import mapping_rules
 from whence.lang.diagnostics import ProgramError
 from whence.lang.printer import print_node
 from whence.provenance.expand import derivation_graph

@@ -2,9 +2,9 @@
 
 from whence.exchange.answers import answers
 from whence.exchange.check import load_confederation, load_confederation_file
-from whence.exchange.compile import mapping_rules
 from whence.exchange.explain import ExchangeDerivations, whynot
 from whence.exchange.instance import Edit, Instance
+from whence.exchange.mappings import mapping_rules
 from whence.exchange.model import Confederation
 from whence.exchange.parser import read_files
 from whence.exchange.peer import Peer

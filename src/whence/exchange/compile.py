@@ -23,6 +23,14 @@ from dataclasses import dataclass, field, replace
 from functools import reduce
 
 from whence.exchange.diagnostics import BadPolicy
+from whence.exchange.mappings import (
+    Position,
+    arg_is_new,
+    nullable_positions,
+    original_name,
+    plain_variables,
+    skolem_name,
+)
 from whence.exchange.model import Charge, Confederation, Distrust, Relation, SchemaMapping, variables_of
 from whence.lang import tree
 from whence.lang.diagnostics import Diagnostics
@@ -36,7 +44,6 @@ TRUSTED, WITHDRAWN = "trusted", "withdrawn"
 MARKS = "marks"
 _MOST_MARKS = 62
 
-Position = tuple[str, int]
 Mark = tuple[str, str]  # what it is (peer, mapping, policy) and its name
 Skolem = tuple[tuple[str, bool], ...]  # the type of each argument, and whether it may be an invented value itself
 
@@ -433,30 +440,6 @@ class _Match:
         return alternatives[0] if len(alternatives) == 1 else tree.Or(tuple(alternatives), span)
 
 
-def skolem_name(mapping: SchemaMapping, variable: str) -> str:
-    return f"{mapping.name}_{variable}"
-
-
-def mapping_rules(mapping: SchemaMapping) -> tuple[tree.Rule, ...]:
-    """The mapping as rules over peers' relations, one for each head: for those who reason about it. Nobody's trust is in them."""
-
-    def term(arg: tree.Term) -> tree.Term:
-        if not arg_is_new(arg, mapping):
-            return arg
-        assert isinstance(arg, tree.Variable)
-        return tree.Branch(skolem_name(mapping, arg.name), tuple(map(tree.Variable, mapping.shared)), arg.span)
-
-    parts = (*mapping.atoms, *mapping.conditions)
-    body = parts[0] if len(parts) == 1 else tree.And(parts, mapping.span)
-    heads = [replace(head, args=tuple(map(term, head.args))) for head in mapping.heads]
-    return tuple(tree.Rule((head,), body, mapping.name, None, mapping.span) for head in heads)
-
-
-def original_name(mapping: SchemaMapping) -> str:
-    """The name that the mapping was written with: one direction of a `<->` has one of its own."""
-    return mapping.name.removesuffix("_back") if mapping.reverse else mapping.name
-
-
 def marks_of(policy: Distrust) -> list[Mark]:
     """What a derivation has to use for the policy to distrust it."""
     found = [("peer", policy.source), ("mapping", policy.through), ("policy", policy.name if policy.used else None)]
@@ -469,38 +452,6 @@ def concerns(policy: Distrust, relation: Relation, mapping: SchemaMapping) -> bo
         and (policy.atom is None or policy.atom.relation == relation.full_name)
         and (policy.by is None or policy.by == original_name(mapping))
     )
-
-
-def nullable_positions(confederation: Confederation) -> frozenset[Position]:
-    """The columns that may hold invented values."""
-    found: set[Position] = set()
-    while True:
-        before = len(found)
-        for mapping in confederation.mappings.values():
-            plain = plain_variables(mapping, found)
-            for head in mapping.heads:
-                for at, arg in enumerate(head.args):
-                    if isinstance(arg, tree.Variable) and arg.name not in plain:
-                        found.add((head.relation, at))
-        if len(found) == before:
-            return frozenset(found)
-
-
-def plain_variables(mapping: SchemaMapping, nullable: Iterable[Position]) -> frozenset[str]:
-    """The variables that never hold an invented value: they meet a column that has none, or a condition looks at them."""
-    null = frozenset(nullable)
-    plain = set(variables_of(mapping.conditions))
-    for atom in mapping.atoms:
-        plain.update(
-            arg.name
-            for at, arg in enumerate(atom.args)
-            if isinstance(arg, tree.Variable) and (atom.relation, at) not in null
-        )
-    return frozenset(plain)
-
-
-def arg_is_new(arg: tree.Term, mapping: SchemaMapping) -> bool:
-    return isinstance(arg, tree.Variable) and arg.name in mapping.exists
 
 
 def _nullable_type(type_: str) -> str:

@@ -10,8 +10,9 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from whence.exchange.compile import LOCAL, LOST, REJECTED, TRUSTED, WITHDRAWN, charged, original_name, table_of
+from whence.exchange.compile import LOCAL, LOST, REJECTED, TRUSTED, WITHDRAWN, charged, table_of
 from whence.exchange.instance import Instance, instantiate
+from whence.exchange.mappings import original_name
 from whence.exchange.model import Distrust, SchemaMapping, peer_of
 from whence.exchange.rows import show_row
 from whence.lang import tree

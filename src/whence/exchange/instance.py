@@ -23,9 +23,9 @@ from whence.exchange.compile import (
     WITHDRAWN,
     Compiled,
     compile_confederation,
-    skolem_name,
     table_of,
 )
+from whence.exchange.mappings import skolem_name
 from whence.exchange.model import Confederation, SchemaMapping
 from whence.exchange.recompute import Recompute
 from whence.exchange.rows import Rows, unwrap

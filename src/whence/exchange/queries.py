@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from whence.exchange.compile import mapping_rules, original_name
+from whence.exchange.mappings import mapping_rules, original_name
 from whence.exchange.model import Confederation
 from whence.lang import tree
 from whence.lang.diagnostics import Diagnostics
