@@ -42,7 +42,7 @@ def sql_answers(instance: Instance, files: Files, peer: str, query: str, *, null
     text = ""
     tables = {each.name: each for each in instance.confederation.relations_of(peer)}
     for name, relation in tables.items():
-        columns = ", ".join(f'"{each.name}" {_SQL_TYPES[each.type]}' for each in relation.columns)
+        columns = ", ".join(f'"{each.name}" {_SQL_TYPES[each.type]} NOT NULL' for each in relation.columns)
         text += f'CREATE TABLE "{name}" ({columns});\n'
     text += f'CREATE VIEW "{_ASKING}_answer" AS\n'
     asked = query.strip().removesuffix(";")
