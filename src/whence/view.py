@@ -21,6 +21,7 @@ from whence.lang.types import (
     NUMBER,
     SYMBOL,
     UNSIGNED,
+    DecimalKind,
     Kind,
     Nullable,
     Tuple,
@@ -160,4 +161,22 @@ class View:
         absent = words == LEAST if isinstance(kind, Nullable) else None
         if base(kind) == BOOL:
             return pa.array(words == 1, mask=absent)
+        if isinstance(base(kind), DecimalKind):
+            return _decimals(words, kind)
         return pa.array(words.astype("datetime64[D]" if base(kind) == DATE else "datetime64[us]"), mask=absent)
+
+
+def _decimals(words: Words, kind: Kind) -> pa.Array:
+    """Whole numbers of 64 bits as Arrow's decimals of 128, without a value in between."""
+    import pyarrow as pa  # noqa: PLC0415
+    import pyarrow.compute as pc  # noqa: PLC0415
+
+    of = base(kind)
+    assert isinstance(of, DecimalKind)
+    halves = np.stack([words, words >> 63], axis=1)
+    made = pa.Array.from_buffers(
+        pa.decimal128(of.precision, of.scale), len(words), [None, pa.py_buffer(halves.tobytes())]
+    )
+    return (
+        pc.if_else(pa.array(words != LEAST), made, pa.scalar(None, made.type)) if isinstance(kind, Nullable) else made
+    )

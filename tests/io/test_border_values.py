@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date, datetime
+from decimal import Decimal
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -35,6 +36,9 @@ KINDS: dict[str, st.SearchStrategy[Value]] = {
     "bool": st.booleans(),
     "date": st.dates(),
     "timestamp": st.datetimes(),
+    "decimal(5,2)": st.integers(-99999, 99999).map(lambda units: Decimal(units) / 100),
+    "decimal(18,0)": st.integers(-(10**18) + 1, 10**18 - 1).map(Decimal),
+    "decimal(18,18)": st.integers(-(10**18) + 1, 10**18 - 1).map(lambda units: Decimal(units).scaleb(-18)),
 }
 TYPES = [*KINDS, *(f"{name}?" for name in KINDS)]
 
@@ -120,6 +124,10 @@ def test_sessions_give_back_what_they_take(rows: list[Tuple]) -> None:
         ("timestamp", date(2024, 1, 1)),
         ("date", "2024-01-01"),
         ("number", None),
+        ("decimal(4,2)", Decimal("1.234")),
+        ("decimal(4,2)", Decimal(100)),
+        ("decimal(4,2)", 1.5),
+        ("decimal(4,2)", Decimal("nan")),
     ],
 )
 def test_what_is_no_value_of_the_type_is_refused(type_: str, value: Value) -> None:

@@ -100,7 +100,7 @@ def values(kind: Kind, types: Types, depth: int = 0) -> st.SearchStrategy[Value]
     if isinstance(kind, Nullable):
         return st.none() | values(kind.of, types).filter(lambda value: value != RESERVED.get(kind.of))
     if is_whole(kind) and kind != NUMBER:
-        return st.sampled_from([0, 1, -1 if kind != BOOL else 1, 20000]).map(of_whole(kind))
+        return st.sampled_from([0, 1, -1 if kind != BOOL else 1, 99]).map(of_whole(kind))
     if kind == NUMBER:
         return st.sampled_from([0, 1, 2, 3, 4, -1, 2**63 - 1, -(2**63)])
     if kind == UNSIGNED:

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whence.lang.functors import Undefined, matches
+from whence.lang.functors import matches
+from whence.lang.undefined import Undefined
 
 pieces = st.sampled_from(
     [

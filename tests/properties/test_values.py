@@ -14,6 +14,7 @@ import re
 import warnings
 from dataclasses import dataclass
 from datetime import date, datetime
+from decimal import Decimal
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -92,6 +93,15 @@ COLUMNS = {
         (datetime.min, datetime(1969, 12, 31, 23, 59, 59, 999999), datetime(2024, 2, 29, 12), datetime.max),
         'date_add(x, 90, "minute")',
         is_ordered=True,
+    ),
+    "decimal": Column(
+        "decimal(18,2)",
+        tuple(map(Decimal, ("0", "0.01", "-0.01", "1.5", "9999999999999999.99", "-9999999999999999.99", "123.45"))),
+        "x + 0.25",
+        is_numeric=True,
+    ),
+    "decimal or nil": Column(
+        "decimal(6,3)?", (None, Decimal(0), Decimal("999.999"), Decimal("-1.5")), "-x", is_numeric=True
     ),
     "bool or nil": Column("bool?", (None, False, True), "lnot x", is_ordered=True),
     "date or nil": Column("date?", (None, date.min, date(1970, 1, 1), date.max), DAYS, is_ordered=True),

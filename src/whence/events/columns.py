@@ -21,9 +21,9 @@ from whence.events.shortfall import first_shortfall
 from whence.events.store import SHORT, EventStore, Way
 from whence.events.tables import LAYOUTS
 from whence.events.walk import EndlessRun
-from whence.lang.functors import Undefined
 from whence.lang.program import Const, Term, Var
 from whence.lang.types import FLOAT, NUMBER, SYMBOL, UNSIGNED, Kind, Tuple, Value
+from whence.lang.undefined import Undefined
 from whence.provenance.graph import Fact
 from whence.reference.solve import Solver
 

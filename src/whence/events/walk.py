@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from whence.events.program import EventProgram, EventRule
-from whence.lang.functors import Undefined
 from whence.lang.program import Atom, Literal
 from whence.lang.types import Tuple, Value
+from whence.lang.undefined import Undefined
 from whence.provenance.graph import Derivation, Fact
 from whence.provenance.proofs import Proof
 from whence.reference.solve import Solver

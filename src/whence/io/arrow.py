@@ -22,9 +22,11 @@ from whence.lang.types import (
     TIMESTAMP,
     UNSIGNED,
     AdtKind,
+    DecimalKind,
     Field,
     Kind,
     ListKind,
+    Primitive,
     RecordKind,
     Types,
     Value,
@@ -54,6 +56,8 @@ def arrow_type(kind: Kind, types: Types) -> pa.DataType:
     ListType(list<item: int64>)
     """
     kind = base(kind)
+    if isinstance(kind, DecimalKind):
+        return pa.decimal128(kind.precision, kind.scale)
     if kind in _PRIMITIVES or _contains_itself(kind, types):
         return _PRIMITIVES.get(kind, pa.string())
     match kind:
@@ -70,8 +74,8 @@ def arrow_type(kind: Kind, types: Types) -> pa.DataType:
 def arrow_array(values: Sequence[Value], kind: Kind, types: Types) -> pa.Array:
     """None stands for `nil`, and for a value that is not there because its parent is not."""
     kind = base(kind)
-    if kind in _PRIMITIVES:
-        return pa.array(values, _PRIMITIVES[kind])
+    if isinstance(kind, Primitive):
+        return pa.array(values, arrow_type(kind, types))
     if _contains_itself(kind, types):
         return pa.array([format_value(value, kind, types) for value in values], pa.string())
     match kind:

@@ -9,7 +9,20 @@ from whence.io.split_fields import Fields
 from whence.io.values import HIGHEST, LOWEST, described, parse_value, quoted
 from whence.lang.program import Relation
 from whence.lang.transfers import Options
-from whence.lang.types import BOOL, DATE, FLOAT, TIMESTAMP, AdtKind, Field, Kind, ListKind, RecordKind, Types, base
+from whence.lang.types import (
+    BOOL,
+    DATE,
+    FLOAT,
+    TIMESTAMP,
+    AdtKind,
+    DecimalKind,
+    Field,
+    Kind,
+    ListKind,
+    RecordKind,
+    Types,
+    base,
+)
 
 _WRITTEN: dict[Kind, str] = {
     BOOL: "true or false",
@@ -89,6 +102,8 @@ def _how_to_write(kind: Kind, types: Types) -> str:
             return f"{described(kind)} is written [] or [{element}, {element}, …]"
         case _ if kind == FLOAT:
             return "a float is written 4, 0.5 or 1e-3"
+        case DecimalKind(precision=precision, scale=scale):
+            return f"a {kind} has at most {precision - scale} digits before the point and {scale} behind it"
         case _ if kind in _WRITTEN:
             return f"a {kind} is written {_WRITTEN[kind]}"
         case _:

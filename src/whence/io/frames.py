@@ -21,6 +21,7 @@ from whence.lang.types import (
     SYMBOL,
     TIMESTAMP,
     UNSIGNED,
+    DecimalKind,
     Field,
     Kind,
     Nullable,
@@ -84,7 +85,8 @@ def _values(column: pa.ChunkedArray, field: Field, where: str) -> list[Any]:
         NUMBER: pa.int64(), UNSIGNED: pa.uint64(), FLOAT: pa.float64(), SYMBOL: pa.string(),
         BOOL: pa.bool_(), DATE: pa.date32(), TIMESTAMP: pa.timestamp("us"),
     }  # fmt: skip
-    wanted = kinds.get(base(field.kind))
+    kind = base(field.kind)
+    wanted = pa.decimal128(kind.precision, kind.scale) if isinstance(kind, DecimalKind) else kinds.get(kind)
     if wanted is None:
         raise FactError([f"{where}: column {field.name} of kind {field.kind} cannot be read from a table"])
     if column.type != pa.null():
@@ -116,7 +118,8 @@ def _refuse_other(found: pa.DataType, field: Field, where: str) -> None:
         DATE: pa.types.is_date(value),
         TIMESTAMP: pa.types.is_timestamp(value) or pa.types.is_date(value),
     }
-    if not fits[base(field.kind)]:
+    kind = base(field.kind)
+    if not (pa.types.is_integer(value) or pa.types.is_decimal(value) if isinstance(kind, DecimalKind) else fits[kind]):
         raise FactError([f"{where}: column {field.name} holds {found}, not {field.kind}"])
 
 

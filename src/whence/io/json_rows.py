@@ -9,6 +9,7 @@ import json
 import re
 import sys
 from collections.abc import Iterable, Iterator
+from decimal import Decimal
 from itertools import repeat
 from math import isfinite, isnan
 
@@ -17,6 +18,7 @@ from whence.io.json_text import Json, read_json, show_json, write_json
 from whence.io.values import HIGHEST, described, format_float, format_value, parse_value, quoted
 from whence.lang.deep import Steps, compound, without_recursion
 from whence.lang.program import Relation
+from whence.lang.scalars import rounded
 from whence.lang.transfers import Options
 from whence.lang.types import (
     BOOL,
@@ -25,6 +27,7 @@ from whence.lang.types import (
     RESERVED,
     SYMBOL,
     AdtKind,
+    DecimalKind,
     Field,
     Kind,
     ListKind,
@@ -33,11 +36,13 @@ from whence.lang.types import (
     Tuple,
     Types,
     Value,
+    base,
     is_whole,
 )
 
 # Whole floats up to here are written without a fraction, as in fact files.
 _EXACT = 2.0**53
+_SURE_DIGITS = 15
 _SHOWN = 60  # characters of a value in a message
 
 
@@ -158,6 +163,8 @@ def _leaf_from_json(value: Json, attribute: str, kind: Kind, types: Types) -> Va
             return _parse(value, attribute, kind, types)
         case bool(), _ if kind == BOOL:
             return value
+        case int() | float(), DecimalKind() if not isinstance(value, bool):
+            return _decimal(value, attribute, kind)
         case int() | float(), _ if kind == FLOAT and not isinstance(value, bool):
             try:
                 real = float(value) + 0.0  # -0.0 is 0.0
@@ -170,6 +177,19 @@ def _leaf_from_json(value: Json, attribute: str, kind: Kind, types: Types) -> Va
             return _parse(str(value), attribute, kind, types)
         case _:
             raise ValueError(f"{attribute}: {shown(value)} is not {described(kind)}")
+
+
+def _decimal(value: float, attribute: str, kind: DecimalKind) -> Value:
+    """A number of JSON, of which so many digits are sure."""
+    written = Decimal(repr(value))
+    near = rounded(written, kind) if written.is_finite() else None
+    if (
+        near is None
+        or near != written
+        or (not isinstance(value, int) and len(written.as_tuple().digits) > _SURE_DIGITS)
+    ):
+        raise ValueError(f"{attribute}: {shown(value)} is not {described(kind)}; text has all of its digits")
+    return near
 
 
 def _parse(text: str, attribute: str, kind: Kind, types: Types) -> Value:
@@ -223,7 +243,9 @@ def _leaf_to_json(value: Value, kind: Kind, types: Types) -> Json:
             return format_float(value)
         case float():
             return int(value) if value.is_integer() and abs(value) <= _EXACT else value
-        case None | int() | str():
+        case None | int() | str() if not isinstance(base(kind), DecimalKind):
             return value
+        case None:
+            return None
         case _:
-            return format_value(value, kind, types)
+            return format_value(value, base(kind), types)

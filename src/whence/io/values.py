@@ -75,9 +75,9 @@ def format_value(value: Value, kind: Kind, types: Types) -> str:
         # A symbol that reads as nil, or as one in quotes, is quoted.
         return _quote(text) if kind.of == SYMBOL and _LIKE_NIL.match(text) else text
     if isinstance(value, float | int):
-        return format_float(value) if kind == FLOAT else text_of(value)
+        return format_float(value) if kind == FLOAT else text_of(value, kind)
     if isinstance(kind, Primitive):
-        return text_of(value)
+        return text_of(value, kind)
     parts: list[str] = []
     pending: list[_Piece] = [(value, kind, _IN_RECORD)]  # last first
     while pending:

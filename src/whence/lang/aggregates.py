@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal
+from fractions import Fraction
 
 from whence.lang.compare import order_key
 from whence.lang.deep import compound
-from whence.lang.functors import Undefined, to_signed, to_unsigned
-from whence.lang.types import FLOAT, NUMBER, Kind, Value
+from whence.lang.functors import to_signed, to_unsigned
+from whence.lang.scalars import of_whole, to_whole
+from whence.lang.types import FLOAT, NUMBER, DecimalKind, Kind, Value
+from whence.lang.undefined import Undefined
 
 AGGREGATES = ("count", "sum", "min", "max", "mean", "collect")
 
@@ -18,6 +22,10 @@ def combine(op: str, values: list[Value], kind: Kind) -> Value:
     match op:
         case "count":
             return float(len(numbers)) if kind == FLOAT else len(numbers)
+        case "sum" if isinstance(kind, DecimalKind):
+            return _decimal_sum(values, kind)
+        case "mean" if values and isinstance(values[0], Decimal):
+            return float(sum(map(Fraction, values)) / len(values))  # type: ignore[arg-type]
         case "sum" if kind == FLOAT:
             return _float_sum(numbers, 1)
         case "sum":
@@ -30,6 +38,13 @@ def combine(op: str, values: list[Value], kind: Kind) -> Value:
             return compound(sorted(values, key=lambda value: order_key((value,)))) if values else None
         case _:
             raise AssertionError(op)
+
+
+def _decimal_sum(values: list[Value], kind: DecimalKind) -> Value:
+    units = sum(map(to_whole(kind), values))
+    if abs(units) >= 10**kind.precision:
+        raise Undefined(f"the sum has too many digits for {kind}")
+    return of_whole(kind)(units)
 
 
 def _float_sum(numbers: list[int | float], share: int) -> float:

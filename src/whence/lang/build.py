@@ -360,6 +360,10 @@ class TreeBuilder(Transformer[Token, tree.Module]):
         name, *args = items
         return tree.TypeRef(str(name), tuple(arg for arg in args if arg is not None), _span(items))
 
+    def sized_type(self, items: list[Any]) -> tree.TypeRef:
+        name, digits, behind, _, nullable = items
+        return tree.TypeRef(f"{name}({digits},{behind}){nullable or ''}", (), _span(items))
+
     def attribute(self, items: list[Any]) -> tree.Attribute:
         at, name, type_ref = items
         return tree.Attribute(str(name), type_ref, at is not None, _span(items))

@@ -31,12 +31,14 @@ from whence.lang.types import (
     BOOL,
     DATE,
     FLOAT,
+    MOST_DIGITS,
     NUMBER,
     PRIMITIVES,
     RESERVED_NAMES,
     SYMBOL,
     TIMESTAMP,
     AdtKind,
+    DecimalKind,
     Field,
     Kind,
     ListKind,
@@ -44,6 +46,7 @@ from whence.lang.types import (
     Primitive,
     RecordKind,
     Types,
+    decimal_kind,
 )
 
 # Comparing a name with thousands of others takes a while: only the first unknown names are.
@@ -64,7 +67,7 @@ _DIRECTIVE_QUALIFIERS = frozenset({"input", "output", "printsize"})
 _ELSEWHERE = {
     **dict.fromkeys(("int", "integer", "bigint", "long", "int32", "int64", "i32", "i64"), "number"),
     **dict.fromkeys(("uint", "uint32", "uint64", "u32", "u64"), "unsigned"),
-    **dict.fromkeys(("double", "real", "decimal", "f32", "f64"), "float"),
+    **dict.fromkeys(("double", "real", "f32", "f64"), "float"),
     **dict.fromkeys(("string", "str", "text", "varchar", "char"), "symbol"),
     **dict.fromkeys(("boolean", "bit"), "bool"),
     **dict.fromkeys(("datetime",), "timestamp"),
@@ -77,6 +80,14 @@ class Functor:
 
     params: tuple[Kind, ...]
     result: Kind
+
+
+def decimal_of(name: str) -> DecimalKind | None:
+    """The kind that `decimal(p,s)` names."""
+    found = re.fullmatch(r"decimal\(([0-9]{1,2}),([0-9]{1,2})\)", name)
+    if found is None or not 1 <= int(found[1]) <= MOST_DIGITS or int(found[2]) > int(found[1]):
+        return None
+    return decimal_kind(int(found[1]), int(found[2]))
 
 
 def annotated(function: Callable[..., object]) -> Functor | None:
@@ -240,10 +251,16 @@ class _Declarer:
             name, element = self.resolve(ref.args[0], active)
             return f"list<{name}>", None if element is None else ListKind(element)
         kind = None if ref.args else self._kind(ref.name, active)
+        if kind is None and ref.name.endswith(")"):
+            return ref.name, self._decimal(ref)
         if kind is None and ref.name.endswith("?") and len(ref.name) > 1:
             return self._nullable(ref, active)
         if kind is None:
             meant = _ELSEWHERE.get(ref.name.lower())
+            if ref.name == "decimal":
+                advice = f"say how many digits it has, and how many behind the point: decimal({MOST_DIGITS},2)"
+                self.found.append(UnknownType(ref.span, name=ref.name, advice=advice))
+                return ref.name, None
             otherwise = f"declare it with .type {ref.name} <: symbol, or use number, unsigned, float or symbol"
             if meant is not None and not ref.args:
                 self.found.append(UnknownType(ref.span, name=ref.name, advice=f"did you mean {meant}?"))
@@ -251,6 +268,14 @@ class _Declarer:
             advice = suggest(ref.name, (*PRIMITIVES, *self.declared), otherwise)
             self.found.append(UnknownType(ref.span, name=ref.name, advice=advice))
         return self._canonical(ref.name), kind
+
+    def _decimal(self, ref: tree.TypeRef) -> Kind | None:
+        kind = decimal_of(ref.name)
+        if kind is None:
+            problem = f"{ref.name} is not a type of decimals"
+            advice = f"write decimal(digits, digits behind the point), with at most {MOST_DIGITS} digits in all"
+            self.found.append(BadTypeDeclaration(ref.span, problem=problem, advice=advice))
+        return kind
 
     def _nullable(self, ref: tree.TypeRef, active: tuple[str, ...]) -> tuple[str, Kind | None]:
         """`T?`. A name may end in a question mark as well: it was looked up before."""

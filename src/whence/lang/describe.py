@@ -6,11 +6,12 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from whence.lang import tree
-from whence.lang.functors import NUMERIC, SIGNATURES, Signature
+from whence.lang.functors import ARITHMETIC, NUMERIC, SIGNATURES, Signature, cast
 from whence.lang.tree import Span
 from whence.lang.types import (
     BOOL,
     DATE,
+    DECIMAL,
     FLOAT,
     NUMBER,
     PRIMITIVES,
@@ -18,10 +19,12 @@ from whence.lang.types import (
     TIMESTAMP,
     UNSIGNED,
     AdtKind,
+    DecimalKind,
     Kind,
     Primitive,
     RecordKind,
     Types,
+    is_among,
 )
 from whence.lang.unify import Inferred, ListShape, NilShape, Slot, TermShape, TupleShape
 
@@ -105,8 +108,10 @@ def say(inferred: Inferred) -> str:
             return "a term " + " or ".join(f"${name}" for name in branches)
         case NilShape():
             return "nil"
-        case None if slot.options == NUMERIC:
+        case None if slot.options in (NUMERIC, ARITHMETIC):
             return "a number"
+        case None if slot.options == frozenset({FLOAT, DECIMAL}):
+            return "a float"
         case None if slot.options:
             return listed(accepted(slot.options))
         case None:
@@ -142,15 +147,17 @@ def _known(inferred: Inferred) -> Kind | None:
 
 
 def accepted(allowed: frozenset[Primitive]) -> list[str]:
-    return [name for name, each in PRIMITIVES.items() if each in allowed]
+    return [name for name, each in (*PRIMITIVES.items(), (DECIMAL.name, DECIMAL)) if each in allowed]
 
 
 def conversion(what: str, found: Kind | None, wanted: Kind | None, types: Types) -> str:
     """How to make one kind of another, or what the wanted kind looks like."""
     if isinstance(wanted, Primitive):
+        if isinstance(wanted, DecimalKind):
+            return f"as({what}, {wanted}) converts it" if found is not None and cast(found, wanted) is not None else ""
         functor = _CONVERSIONS.get(wanted)
         takes = SIGNATURES[functor][0].params[0] if functor else None
-        return f"{functor}({what}) converts it" if isinstance(takes, frozenset) and found in takes else ""
+        return f"{functor}({what}) converts it" if isinstance(takes, frozenset) and is_among(found, takes) else ""
     if isinstance(wanted, RecordKind) and wanted.name in types.records:
         fields = ", ".join(f"{each.name}:{each.type}" for each in types.records[wanted.name])
         return f"{wanted} is [{fields}]"

@@ -14,10 +14,12 @@ import struct
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date, datetime
+from decimal import Decimal
 from functools import cache, partial
 
 import regex
 
+from whence.lang.decimals import on_decimals, to_decimal
 from whence.lang.deep import compound
 from whence.lang.moments import (
     NoMoment,
@@ -33,25 +35,20 @@ from whence.lang.sizes import check_structure, check_text
 from whence.lang.types import (
     BOOL,
     DATE,
+    DECIMAL,
     FLOAT,
     NUMBER,
     SYMBOL,
     TIMESTAMP,
     UNSIGNED,
+    DecimalKind,
     Kind,
     Primitive,
     Value,
 )
+from whence.lang.undefined import Undefined
 
 WORD = 1 << 64
-
-
-class Undefined(ArithmeticError):
-    """The functor has no value for these arguments; the message says why."""
-
-
-class NilArgument(Undefined):
-    """An argument is nil. That is what nil means, and no reason to warn."""
 
 
 def to_signed(value: int) -> int:
@@ -264,6 +261,8 @@ def ordinal(value: Value) -> int:
         return to_signed(value)
     if isinstance(value, float):
         return _bits_of(value)
+    if isinstance(value, Decimal):
+        return to_signed(hash(value))
     if isinstance(value, date):
         return to_whole(TIMESTAMP if isinstance(value, datetime) else DATE)(value)
     digest = hashlib.blake2b(repr(value).encode("utf-8", "surrogatepass"), digest_size=8).digest()
@@ -397,10 +396,11 @@ def _nullif(value: Value, other: Value) -> Value:
 # -- the table --------------------------------------------------------------------------------------------------------
 
 NUMERIC = frozenset({NUMBER, UNSIGNED, FLOAT})
+ARITHMETIC = NUMERIC | {DECIMAL}
 INTEGRAL = frozenset({NUMBER, UNSIGNED})
 LOGICAL = INTEGRAL | {BOOL}
 TEMPORAL = frozenset({DATE, TIMESTAMP})
-ORDERED = NUMERIC | TEMPORAL | {SYMBOL, BOOL}
+ORDERED = ARITHMETIC | TEMPORAL | {SYMBOL, BOOL}
 _WRITABLE = NUMERIC | {SYMBOL}
 
 
@@ -427,10 +427,13 @@ class Signature:
 
 Place = Primitive | frozenset[Primitive] | str
 
-_ADDABLE = NUMERIC | {SYMBOL}
+_ADDABLE = ARITHMETIC | {SYMBOL}
 SIGNATURES: dict[str, tuple[Signature, ...]] = {
     "+": (Signature((_ADDABLE, _ADDABLE), _ADDABLE),),
-    "-": (Signature((NUMERIC, NUMERIC), NUMERIC), Signature((NUMERIC - {UNSIGNED},), NUMERIC - {UNSIGNED})),
+    "-": (
+        Signature((ARITHMETIC, ARITHMETIC), ARITHMETIC),
+        Signature((ARITHMETIC - {UNSIGNED},), ARITHMETIC - {UNSIGNED}),
+    ),
     **{op: (Signature((NUMERIC, NUMERIC), NUMERIC),) for op in ("*", "/", "^")},
     **{
         op: (Signature((INTEGRAL, INTEGRAL), INTEGRAL),) for op in ("%", "band", "bor", "bxor", "bshl", "bshr", "bshru")
@@ -445,9 +448,9 @@ SIGNATURES: dict[str, tuple[Signature, ...]] = {
     "strlen": (Signature((SYMBOL,), NUMBER),),
     "substr": (Signature((SYMBOL, NUMBER, NUMBER), SYMBOL),),
     "ord": (Signature(("any",), NUMBER),),
-    "to_number": (Signature((_WRITABLE | {BOOL},), NUMBER),),
+    "to_number": (Signature((_WRITABLE | {BOOL, DECIMAL},), NUMBER),),
     "to_unsigned": (Signature((_WRITABLE,), UNSIGNED),),
-    "to_float": (Signature((_WRITABLE,), FLOAT),),
+    "to_float": (Signature((_WRITABLE | {DECIMAL},), FLOAT),),
     "to_string": (Signature((ORDERED,), SYMBOL),),
     "to_bool": (Signature((LOGICAL | {SYMBOL},), BOOL),),
     "to_date": (Signature((TEMPORAL | {SYMBOL},), DATE),),
@@ -481,6 +484,8 @@ SIGNATURES: dict[str, tuple[Signature, ...]] = {
 
 def implementation(functor: str, argument: Kind | None, result: Kind) -> Callable[..., Value]:
     """The function behind a functor for the kinds it is used at. `autoinc`, `range` and the count of rounds have none."""
+    if isinstance(argument, DecimalKind) and (of_decimals := on_decimals(functor, argument, result)) is not None:
+        return of_decimals
     if functor in _INTEGER and result in INTEGRAL:
         operate, wrap = _INTEGER[functor], to_signed if result == NUMBER else to_unsigned
         if functor == "bshr" and result == UNSIGNED:
@@ -546,6 +551,8 @@ def cast(source: Kind, target: Kind) -> Callable[[Value], Value] | None:
     """The function behind `as(value, type)`, or None where the two kinds have no values in common."""
     if source == target:
         return lambda value: value
+    if isinstance(target, DecimalKind):
+        return to_decimal(source, target)
     if source in INTEGRAL and target in INTEGRAL:
         return to_signed if target == NUMBER else to_unsigned  # type: ignore[return-value]
     if source == FLOAT and target in INTEGRAL:

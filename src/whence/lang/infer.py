@@ -11,7 +11,7 @@ from difflib import get_close_matches
 
 from whence.lang import tree
 from whence.lang.aggregates import AGGREGATES
-from whence.lang.declare import Declarations, Functor, annotated, suggest
+from whence.lang.declare import Declarations, Functor, annotated, decimal_of, suggest
 from whence.lang.describe import (
     Sides,
     Where,
@@ -38,13 +38,16 @@ from whence.lang.diagnostics import (
     UntypedVariable,
     WrongArity,
 )
-from whence.lang.functors import NUMERIC, ORDERED, REPLACEABLE, SIGNATURES, Signature
+from whence.lang.functors import ARITHMETIC, NUMERIC, ORDERED, REPLACEABLE, SIGNATURES, Signature
+from whence.lang.later import Later
 from whence.lang.normalize import FlatAggregate, FlatLiteral, FlatRange, FlatRule
 from whence.lang.program import Relation
 from whence.lang.tree import Span
 from whence.lang.types import (
     BOOL,
+    DECIMAL,
     FLOAT,
+    MOST_DIGITS,
     SYMBOL,
     UNSIGNED,
     AdtKind,
@@ -56,6 +59,7 @@ from whence.lang.types import (
 )
 from whence.lang.unify import Inferred, ListShape, Mismatch, NilShape, Slot, TermShape, TupleShape, Unifier
 
+_FRACTIONAL = frozenset({FLOAT, DECIMAL})
 # Functions that other languages have: never meant as function terms.
 _ELSEWHERE = frozenset({"abs", "round", "log2", "log10", "pow", "atan2"})
 
@@ -70,12 +74,25 @@ class Inference:
     untyped: set[str] = field(default_factory=set)
     # Relations whose columns follow from the rules.
     undeclared: set[str] = field(default_factory=set)
+    waiting: list[Later] = field(default_factory=list)
     # Whether nil stands where records do not.
     has_nil: bool = False
     columns_without_kind: list[tuple[Relation, int]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.kinds = Unifier(self.declarations.types)
+
+    def later(self, waiting: Later) -> None:
+        if not waiting.settle(is_last=False):
+            self.waiting.append(waiting)
+
+    def settle_waiting(self) -> None:
+        """To be called when all rules have been visited."""
+        while self.waiting:
+            before = len(self.waiting)
+            self.waiting = [each for each in self.waiting if not each.settle(is_last=False)]
+            if len(self.waiting) == before:
+                self.waiting.pop(0).settle(is_last=True)
 
     # -- relations
 
@@ -106,6 +123,7 @@ class Inference:
 
     def finish_relations(self) -> None:
         """Puts the inferred columns into the undeclared relations; those without a kind are reported later."""
+        self.settle_waiting()
         for name, relation in self.declarations.relations.items():
             if not any(each.type == "?" for each in relation.fields):
                 continue
@@ -280,9 +298,12 @@ class RuleInference:
             self.program.kinds.unify(element, value)
             self._expect(literal.target, Slot(kind=ListShape(element)), "the result of collect", "collect")
             return
-        allowed = ORDERED if literal.op in ("min", "max") else NUMERIC
-        self._limit(value, allowed, literal.op, literal.value.span)
+        allowed = ORDERED if literal.op in ("min", "max") else ARITHMETIC
+        is_fitting = self._limit(value, allowed, literal.op, literal.value.span)
         result: Inferred = FLOAT if literal.op == "mean" else value
+        if literal.op == "sum" and is_fitting:
+            result = Slot(ARITHMETIC)
+            self.program.later(Later(self, "sum", literal.value, (literal.value,), (value,), result))
         self._expect(literal.target, result, f"the result of {literal.op}", literal.op)
 
     # -- terms
@@ -304,7 +325,7 @@ class RuleInference:
     def _infer(self, term: tree.Term) -> Inferred:
         match term:
             case tree.Number(suffix=suffix):
-                return {"u": UNSIGNED, ".": FLOAT}.get(suffix) or Slot(NUMERIC)
+                return UNSIGNED if suffix == "u" else Slot(_FRACTIONAL if suffix == "." else ARITHMETIC)
             case tree.Wildcard():
                 return Slot()
             case tree.Nil():
@@ -333,7 +354,8 @@ class RuleInference:
 
     def _cast(self, ref: tree.TypeRef) -> Kind:
         known = self.program.declarations.types.kinds
-        kind = known.get(ref.name, known.get(ref.name.removesuffix("?"))) if not ref.args else None
+        name = ref.name.removesuffix("?")
+        kind = known.get(ref.name, known.get(name, decimal_of(name))) if not ref.args else None
         if ref.name == "list" and len(ref.args) == 1:
             return ListKind(self._cast(ref.args[0]))
         if kind is None:
@@ -406,6 +428,10 @@ class RuleInference:
             assert isinstance(each, Primitive)
             return each
 
+        if call.name in ("*", "/"):
+            result = Slot(ARITHMETIC)
+            self.program.later(Later(self, call.name, call, call.args, tuple(map(self._visit, call.args)), result))
+            return result
         params = signature.params + signature.params[-1:] * (len(call.args) - len(signature.params))
         for arg, param in zip(call.args, params, strict=True):
             self._expect(arg, place(param), f"an argument of {call.name}", call.name)
@@ -459,12 +485,16 @@ class RuleInference:
             self.variables[term.name] = expected
             self.origins[term.name] = (term.span, where)
             return
-        actual = self._visit(term)
+        self.agree(term, self._visit(term), expected, where, functor)
+
+    def agree(self, term: tree.Term, actual: Inferred, expected: Inferred, where: Where, functor: str) -> None:
+        """Makes two kinds one, or reports that they are not."""
         try:
             self.program.kinds.unify(actual, expected)
         except Mismatch:
             limits = expected.root().options if isinstance(expected, Slot) else None
             if limits is not None and functor in SIGNATURES and not isinstance(actual, Slot):
+                limits = ARITHMETIC if functor in ("*", "/") else limits
                 self.program.found.append(_not_applicable(term.span, functor, actual, limits))
                 return
             related = []
@@ -472,13 +502,21 @@ class RuleInference:
                 related.append((self.program.declarations.relations[where[1]].span, f"{where[1]} is defined here"))
             self._conflict(term, Sides.of(actual, expected), where, related)
 
-    def _limit(self, inferred: Inferred, allowed: frozenset[Primitive], functor: str, span: Span) -> None:
+    def report_digits(self, term: tree.Term, scale: int) -> None:
+        advice = "round what is multiplied first: as(x, decimal(18,4))"
+        problem = f"{scale} digits behind the point, which is more than {MOST_DIGITS}"
+        self.program.found.append(NotApplicable(term.span, functor="*", type=f"decimals with {problem}", advice=advice))
+
+    def _limit(self, inferred: Inferred, allowed: frozenset[Primitive], functor: str, span: Span) -> bool:
+        """Whether a kind is among some; that it is not is reported."""
         try:
             self.program.kinds.unify(inferred, Slot(allowed))
         except Mismatch:
             self.program.found.append(
                 _not_applicable(span, functor, self.program.kinds.resolve(inferred) or "this", allowed)
             )
+            return False
+        return True
 
     def _conflict(self, term: tree.Term, sides: Sides, where: Where, related: list[tuple[Span, str]]) -> None:
         """Reports a term that is one thing where another is wanted."""

@@ -47,7 +47,7 @@ class WordLexer(Lexer):
         self._marks |= dict.fromkeys(_OPERATORS, "OPERATOR")
         self._words = {text: name for text, name in fixed.items() if text.isidentifier()}
         self._words |= dict.fromkeys(_OPERATOR_WORDS, "OPERATOR_WORD") | dict.fromkeys(("bnot", "lnot"), "NOT_WORD")
-        self._words |= {"_": "WILDCARD"} | dict.fromkeys(AGGREGATES, "AGG_OP")
+        self._words |= {"_": "WILDCARD", "?": "NULLABLE"} | dict.fromkeys(AGGREGATES, "AGG_OP")
 
     def lex(self, lexer_state: LexerState, parser_state: Any) -> Iterator[Token]:
         return self.tokens(lexer_state.text.text, parser_state.parse_conf.states, parser_state.state_stack)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from decimal import Decimal
 from typing import TypeGuard
 
 from whence.lang import program as core
@@ -17,12 +18,14 @@ from whence.lang.diagnostics import (
     TypeConflict,
     UnboundVariable,
 )
-from whence.lang.functors import WORD, Undefined, cast, implementation, to_signed, to_unsigned
+from whence.lang.functors import WORD, cast, implementation, to_signed, to_unsigned
 from whence.lang.infer import RuleInference
 from whence.lang.normalize import FlatAggregate, FlatLiteral, FlatRange, FlatRule
 from whence.lang.order import is_bound, is_ready, names_in, names_met, order_body
+from whence.lang.scalars import rounded
 from whence.lang.tree import Span
-from whence.lang.types import BOOL, FLOAT, NUMBER, PRIMITIVES, SYMBOL, UNSIGNED, Kind, ListKind, RecordKind
+from whence.lang.types import BOOL, FLOAT, NUMBER, PRIMITIVES, SYMBOL, UNSIGNED, DecimalKind, Kind, ListKind, RecordKind
+from whence.lang.undefined import Undefined
 
 
 def lower_rule(inference: RuleInference, found: list[Diagnostic]) -> core.Rule | core.Subsumption:
@@ -252,15 +255,38 @@ class _Lowering:
             return core.Const(to_signed(inner.value) if target == NUMBER else to_unsigned(inner.value), target)
         if isinstance(term.term, tree.Number) and term.term.suffix == "" and target == FLOAT:
             return core.Const(float(term.term.value) + 0.0, FLOAT)
-        if cast(inner.kind, target) is None and not self.inference.untyping:
+        convert = cast(inner.kind, target)
+        if isinstance(target, DecimalKind) and isinstance(inner, core.Const) and convert is not None:
+            try:
+                return core.Const(convert(inner.value), target)
+            except Undefined:  # said when the rule is evaluated
+                return core.Apply("as", (inner,), target)
+        if convert is None and not self.inference.untyping:
             advice = conversion("…", inner.kind, target, self.inference.program.declarations.types)
             self.found.append(NotApplicable(term.span, functor=f"as(…, {target})", type=str(inner.kind), advice=advice))
         return inner if inner.kind == target else core.Apply("as", (inner,), target)
+
+    def _decimal(self, term: tree.Number, kind: DecimalKind) -> core.Const:
+        """Digits are told exactly as far as a float has them, whose digits a literal with a point was read as."""
+        written = Decimal(repr(term.value))
+        value = rounded(written, kind) if written.is_finite() else None
+        if value is None or value != written or (term.suffix == "." and len(written.as_tuple().digits) > _EXACT_DIGITS):
+            self.found.append(
+                BadLiteral(
+                    term.span,
+                    literal=str(term.value),
+                    problem=f"is not a {kind}",
+                    advice=f'as("{term.value}", {kind}) rounds, and reads any number of digits',
+                )
+            )
+        return core.Const(value or Decimal(0), kind)
 
     def _number(self, term: tree.Number, kind: Kind | None = None) -> core.Const:
         kind = kind or self.inference.kind_of(term)
         if kind == FLOAT:
             return core.Const(float(term.value) + 0.0, FLOAT)
+        if isinstance(kind, DecimalKind):
+            return self._decimal(term, kind)
         low, high = (0, WORD) if kind == UNSIGNED else (-(WORD >> 1), WORD >> 1)
         if kind in (NUMBER, UNSIGNED) and not low <= term.value < high:
             self.found.append(
@@ -274,6 +300,7 @@ class _Lowering:
         return core.Const(term.value, kind)
 
 
+_EXACT_DIGITS = 15  # that every float tells apart
 # Functors with which programs write dates and the like down: what they make of constants is a constant.
 _WRITING = frozenset({"to_bool", "to_date", "to_timestamp", "make_date", "date_add", "date_trunc"})
 

@@ -6,7 +6,7 @@ without changing its values; they matter to the checks only.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
@@ -32,6 +32,32 @@ PRIMITIVES: Mapping[str, Primitive] = {
 }
 # Types of a program's own may have the other names.
 RESERVED_NAMES = frozenset({"number", "unsigned", "float", "symbol"})
+
+
+@dataclass(frozen=True, slots=True)
+class DecimalKind(Primitive):
+    """`decimal(precision,scale)`: at most so many digits, so many of them behind the point."""
+
+    precision: int
+    scale: int
+
+
+MOST_DIGITS = 18  # more do not fit 64 bits
+# In sets of kinds: any of them.
+DECIMAL = Primitive("decimal")
+
+
+def decimal_kind(precision: int, scale: int) -> DecimalKind:
+    return DecimalKind(f"decimal({precision},{scale})", precision, scale)
+
+
+def is_among(kind: object, allowed: Collection[Primitive]) -> bool:
+    """Whether a set of kinds holds the kind.
+
+    >>> is_among(decimal_kind(10, 2), {NUMBER, DECIMAL}), is_among(FLOAT, {NUMBER, DECIMAL})
+    (True, False)
+    """
+    return kind in allowed or (isinstance(kind, DecimalKind) and DECIMAL in allowed)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from whence.lang.types import (
     RecordKind,
     Types,
     base,
+    is_among,
 )
 
 
@@ -131,7 +132,9 @@ class Unifier:
         shape = slot.kind
         if shape == kind:
             return
-        if (slot.options is not None and kind not in slot.options) or not (shape is None or isinstance(shape, Shape)):
+        if not (shape is None or isinstance(shape, Shape)):
+            raise Mismatch
+        if slot.options is not None and not is_among(kind, slot.options):
             raise Mismatch
         slot.kind = kind
         try:
@@ -215,7 +218,7 @@ class Unifier:
             case None:
                 if slot.options is None:
                     return None
-                slot.kind = next(kind for kind in PRIMITIVES.values() if kind in slot.options)
+                slot.kind = next((kind for kind in PRIMITIVES.values() if kind in slot.options), None)
             case ListShape(element=element):
                 slot.kind = None  # a list of itself has no kind
                 inner = self.resolve(element)

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from whence.lang.aggregates import combine
-from whence.lang.functors import Undefined
 from whence.lang.program import Program, Rule
 from whence.lang.types import Tuple, Value
+from whence.lang.undefined import Undefined
 from whence.network.computed import Computed
 from whence.network.triggers import Numbering, TooManyJoins, Trigger, make_trigger
 from whence.plan import Plan, UnsuitableStrategy, compile_plan

@@ -6,9 +6,10 @@ import warnings
 from collections.abc import Callable
 
 from whence.lang.calls import FunctionError, checked_call
-from whence.lang.functors import Undefined, holds, implementation, solutions_of_range
+from whence.lang.functors import holds, implementation, solutions_of_range
 from whence.lang.program import Program, Rule
 from whence.lang.types import Value
+from whence.lang.undefined import Undefined
 from whence.plan.steps import Compute
 from whence.reference import EvaluationWarning
 

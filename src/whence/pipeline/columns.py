@@ -21,12 +21,15 @@ from whence.lang.types import (
     SYMBOL,
     TIMESTAMP,
     UNSIGNED,
+    DecimalKind,
     Field,
     Kind,
+    Primitive,
     Tuple,
     Types,
     Value,
     base,
+    is_plain,
 )
 from whence.view import View
 
@@ -42,7 +45,10 @@ _NATIVE: dict[Kind, pa.DataType] = {
 
 
 def column_type(kind: Kind) -> pa.DataType:
-    return _NATIVE.get(base(kind), pa.string())
+    kind = base(kind)
+    return (
+        pa.decimal128(kind.precision, kind.scale) if isinstance(kind, DecimalKind) else _NATIVE.get(kind, pa.string())
+    )
 
 
 def encode_rows(rows: Sequence[Tuple], fields: Sequence[Field], types: Types) -> list[pa.Array]:
@@ -58,7 +64,7 @@ def encode_view(view: View, types: Types) -> list[pa.Array]:
 
 def _encode(values: Sequence[Value], kind: Kind, types: Types) -> pa.Array:
     kind = base(kind)
-    if kind in _NATIVE and kind != SYMBOL:
+    if isinstance(kind, Primitive) and kind != SYMBOL:
         return pa.array(values, column_type(kind))
     texts: list[Any] = list(values) if kind == SYMBOL else [format_value(value, kind, types) for value in values]
     try:
@@ -80,4 +86,4 @@ def _decode(column: pa.Array | pa.ChunkedArray, kind: Kind, types: Types) -> lis
     values: list[Any] = column.to_pylist()
     if pa.types.is_binary(column.type):
         values = [None if value is None else value.decode(errors="surrogatepass") for value in values]
-    return values if base(kind) in _NATIVE else [parse_value(text, kind, types) for text in values]
+    return values if is_plain(kind) else [parse_value(text, kind, types) for text in values]

@@ -11,6 +11,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
+from decimal import Decimal
 from functools import reduce
 from math import isfinite, isnan
 from typing import TYPE_CHECKING, Any
@@ -32,6 +33,7 @@ from whence.lang.types import (
     SYMBOL,
     TIMESTAMP,
     UNSIGNED,
+    DecimalKind,
     Field,
     Kind,
     Nullable,
@@ -203,6 +205,8 @@ def _as_json(value: Any, field: Field) -> Any:
         raise ValueError(f"{field.name}: nan is not a value")
     if base(field.kind) == UNSIGNED and value is not None and not isinstance(value, bool | str):
         return int(value)
+    if isinstance(value, Decimal) and isinstance(base(field.kind), DecimalKind):
+        return text_of(value)
     if isinstance(value, datetime) and value.tzinfo is not None:
         value = value.astimezone(UTC).replace(tzinfo=None)
     return text_of(value) if isinstance(value, date) and base(field.kind) in (DATE, TIMESTAMP) else value

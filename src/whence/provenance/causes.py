@@ -15,12 +15,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count, islice, product
 
-from whence.lang.functors import Undefined
 from whence.lang.order import is_ready
 from whence.lang.program import Aggregation, Atom, Comparison, Const, Literal, Negation, Program, Rule, Term, Var
 from whence.lang.scalars import is_scalar
 from whence.lang.tree import walk
 from whence.lang.types import FLOAT, NUMBER, SYMBOL, UNSIGNED, Kind, Nullable, Value, base, is_whole
+from whence.lang.undefined import Undefined
 from whence.provenance.derivations import CannotExplain, nothing_derives
 from whence.provenance.derive import EQREL, Deriver
 from whence.provenance.expand import Bounds

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import product
 
-from whence.lang.functors import Undefined
 from whence.lang.program import Aggregation, Atom, Literal, Negation, Program, Rule
 from whence.lang.types import Tuple, Value
+from whence.lang.undefined import Undefined
 from whence.provenance.graph import Absence, Aggregated, Derivation, Fact
 from whence.provenance.patterns import pattern_of
 from whence.provenance.show import show_fact

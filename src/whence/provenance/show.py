@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date
+from decimal import Decimal
 
 from whence.lang.program import Program
 from whence.lang.scalars import text_of
@@ -54,7 +55,7 @@ def show_value(value: Value | Wildcard) -> str:
                 pending += reversed([_Text("["), *_separated(items), _Text(" | _]")])
             case tuple():
                 pending += reversed([_Text("["), *_separated(each), _Text("]")])
-            case bool() | date():
+            case bool() | date() | Decimal():
                 texts.append(text_of(each))
             case _:
                 texts.append(repr(each))

@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import NamedTuple
 
-from whence.lang.functors import Undefined
 from whence.lang.order import is_ready
 from whence.lang.program import Aggregation, Atom, Literal, Negation, Var
 from whence.lang.types import Field, Tuple, Value
+from whence.lang.undefined import Undefined
 from whence.provenance.base import fact_of
 from whence.provenance.derivations import CannotExplain
 from whence.provenance.derive import Deriver, PreparedRule

@@ -14,7 +14,7 @@ from itertools import islice, repeat
 from whence.lang.aggregates import combine
 from whence.lang.calls import FunctionError, checked_call
 from whence.lang.deep import compound
-from whence.lang.functors import NilArgument, Undefined, holds, implementation, solutions_of_range
+from whence.lang.functors import holds, implementation, solutions_of_range
 from whence.lang.order import is_bound
 from whence.lang.program import (
     Aggregation,
@@ -36,6 +36,7 @@ from whence.lang.program import (
 )
 from whence.lang.sizes import check_structure
 from whence.lang.types import Kind, Nullable, Tuple, Value, Variant, base
+from whence.lang.undefined import NilArgument, Undefined
 from whence.reference.tables import TupleSet
 
 Environment = dict[str, Value]

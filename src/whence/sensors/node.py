@@ -10,8 +10,8 @@ from collections import deque
 from collections.abc import Hashable, Iterator
 from typing import TYPE_CHECKING
 
-from whence.lang.functors import Undefined
 from whence.lang.types import Tuple, Value
+from whence.lang.undefined import Undefined
 from whence.runtime import Port
 from whence.runtime.process import Address, Message
 from whence.sensors.facts import FactTable

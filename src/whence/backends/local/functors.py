@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from whence.backends.local.words import Dictionary, Words, nil_word
 from whence.engine.protocol import Watch
-from whence.lang.functors import Undefined, implementation, matches
+from whence.lang.functors import implementation, matches
 from whence.lang.scalars import of_whole
 from whence.lang.types import (
     DATE,
@@ -21,6 +21,7 @@ from whence.lang.types import (
     NUMBER,
     SYMBOL,
     UNSIGNED,
+    DecimalKind,
     Kind,
     ListKind,
     Nullable,
@@ -29,6 +30,7 @@ from whence.lang.types import (
     is_whole,
     may_be_nil,
 )
+from whence.lang.undefined import Undefined
 
 Mask = NDArray[np.bool_]
 # So many values between two looks at the time.
@@ -83,6 +85,8 @@ def apply_functor(
             return Result(-columns[0] if len(columns) == 1 else columns[0] - columns[1])
     if is_whole(kind) and functor in ("min", "max"):
         return Result(_fold(np.minimum if functor == "min" else np.maximum, columns))
+    if isinstance(kind, DecimalKind) and functor in _OF_DECIMALS and isinstance(arg_kinds[0], DecimalKind):
+        return _digits_checked(_OF_DECIMALS[functor](*columns), kind)
     if functor in _OF_DATES and arg_kinds[0] == DATE:
         return Result(_OF_DATES[functor](*columns))
     if kind == FLOAT and all(each == FLOAT for each in arg_kinds):
@@ -95,6 +99,28 @@ def apply_functor(
             return _defined(_fold(np.minimum if functor == "min" else np.maximum, reals))
     function = implementation(functor, base(arg_kinds[0]) if arg_kinds else None, base(kind))
     return apply_function(function, columns, arg_kinds, kind, dictionary, watch=watch)
+
+
+def _digits_checked(exact: tuple[Words, Mask | None], kind: DecimalKind) -> Result:
+    units, is_far = exact
+    undefined = np.abs(units) >= 10**kind.precision
+    if is_far is not None:
+        undefined |= is_far
+    reason = f"the result has too many digits for {kind}"
+    return Result(units, ~undefined, reason) if undefined.any() else Result(units)
+
+
+def _product(left: Words, right: Words) -> tuple[Words, Mask | None]:
+    """The units of products, and which of them may have wrapped around: all of those are too large anyway."""
+    return left * right, np.abs(left.astype(np.float64) * right.astype(np.float64)) > 2.0**62
+
+
+# Sums and differences of two decimals always fit 64 bits.
+_OF_DECIMALS: Mapping[str, Callable[..., tuple[Words, Mask | None]]] = {
+    "+": lambda left, right: (left + right, None),
+    "-": lambda left, right=None: (-left if right is None else left - right, None),
+    "*": _product,
+}
 
 
 def placeholder_of(kind: Kind) -> Value:

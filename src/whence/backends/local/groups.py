@@ -16,9 +16,9 @@ from whence.backends.local.table import Table
 from whence.backends.local.words import Dictionary, Words
 from whence.lang.aggregates import combine
 from whence.lang.calls import FunctionError
-from whence.lang.functors import Undefined
 from whence.lang.program import Program
 from whence.lang.types import NUMBER, UNSIGNED, Value, is_whole
+from whence.lang.undefined import Undefined
 from whence.plan.extract_aggregates import AggregateSpec
 
 # So many of the rows that wait come at once at least, and this part of them: fewer would be more rounds, more would be in vain.

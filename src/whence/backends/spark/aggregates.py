@@ -14,8 +14,8 @@ from whence.backends.spark.functors import wrapped
 from whence.backends.spark.shapes import Shapes
 from whence.backends.spark.udfs import as_udf
 from whence.lang.aggregates import combine
-from whence.lang.functors import Undefined
-from whence.lang.types import FLOAT, SYMBOL, UNSIGNED, Kind
+from whence.lang.types import FLOAT, SYMBOL, UNSIGNED, DecimalKind, Kind
+from whence.lang.undefined import Undefined
 from whence.plan.extract_aggregates import AggregateSpec, keeps_empty_groups
 
 _LOWEST = "bigint('-9223372036854775808')"
@@ -52,6 +52,8 @@ def aggregate(spec: AggregateSpec, rows: DataFrame, context: DataFrame | None, s
         groups = _with_empty(groups, keys, target, context, shapes.literal(0, spec.kind))
     elif not keeps_empty_groups(spec.op):
         groups = groups.filter(f"{target} is not null")
+    if isinstance(spec.kind, DecimalKind) and spec.op == "sum":
+        groups = groups.filter(f"{target} != {_LOWEST}")  # what has too many digits
     places = {**{column: key for key, column in zip(keys, spec.output_keys, strict=True)}, spec.output_value: target}
     return groups.selectExpr(*(f"{places[column]} as c{column}" for column in range(len(places))))
 
@@ -65,6 +67,9 @@ def _groups(spec: AggregateSpec, rows: DataFrame, keys: list[str], target: str, 
             F.expr(f"sum(shiftright({value}, 32)) as high"), F.expr(f"sum({value} & 4294967295L) as low")
         )
         exact = "cast(high as decimal(20,0)) * 4294967296BD + low"
+        if isinstance(spec.kind, DecimalKind):
+            fits = f"abs({exact}) < 1{'0' * spec.kind.precision}BD"
+            return halves.select(*keys, F.expr(f"if({fits}, bigint({exact}), {_LOWEST}) as {target}"))
         whole = f"coalesce(try_add(try_multiply(high, 4294967296L), low), {wrapped(exact)})"
         return halves.select(*keys, F.expr(f"{whole} as {target}"))
     return grouped.agg(_aggregated(spec, value, shapes).alias(target))

@@ -48,6 +48,7 @@ from whence.lang.types import (
     TIMESTAMP,
     UNSIGNED,
     AdtKind,
+    DecimalKind,
     Field,
     Kind,
     ListKind,
@@ -193,6 +194,8 @@ class _Incoming:
             return self._float(value, found, kind, where)
         if kind == SYMBOL:
             return self._symbol(value, found, kind, where)
+        if isinstance(kind, DecimalKind):
+            return self._decimal(value, found, kind, where)
         if is_whole(kind):
             return self._moment(value, found, kind, where)
         match kind, found:
@@ -241,6 +244,17 @@ class _Incoming:
             self._misfit(found, kind, where)
         problem = string(f"{where}: there is a NaN, which is not a value")
         return f"if(isnan({value}), raise_error({problem}), double({value}) + 0D)"
+
+    def _decimal(self, value: str, found: DataType, kind: DecimalKind, where: str) -> str:
+        is_integer = isinstance(found, (*_SMALL, LongType))
+        if not is_integer and not isinstance(found, DecimalType):
+            self._misfit(found, kind, where)
+        units = f"try_multiply(cast({value} as decimal(38,18)), 1{'0' * kind.scale}BD)"
+        if is_integer:
+            units = f"cast({value} as decimal(19,0)) * 1{'0' * kind.scale}BD"
+        fits = f"{units} = floor({units}) and abs({units}) < 1{'0' * kind.precision}BD"
+        problem = string(f"{where}: there is a value that is not a {kind}")
+        return f"if({value} is null, null, if({fits}, cast({units} as bigint), raise_error({problem})))"
 
     def _moment(self, value: str, found: DataType, kind: Kind, where: str) -> str:
         """A truth value, a date or a timestamp; what has a zone is taken in UTC."""
@@ -351,6 +365,8 @@ def _outgoing(value: str, kind: Kind, shapes: Shapes) -> str:
                     f"{string(branch)}, if({below} is null, null, {_outgoing_struct(below, fields, shapes)})"
                 )
             return f"named_struct({', '.join(members)})"
+        case DecimalKind() as decimal:
+            return f"cast(cast({value} as decimal(19,0)) / 1{'0' * decimal.scale}BD as {decimal.name})"
         case Primitive() as primitive if primitive in _OUTGOING:
             return _OUTGOING[primitive].format(value)
         case _:

@@ -17,7 +17,7 @@ from whence.backends.spark.arrow import from_values, to_values
 from whence.backends.spark.shapes import Shapes
 from whence.backends.spark.udfs import as_udf
 from whence.lang.calls import FunctionError, checked_call
-from whence.lang.functors import Undefined, cast, holds, implementation, ordinal
+from whence.lang.functors import cast, holds, implementation, ordinal
 from whence.lang.types import (
     BOOL,
     DATE,
@@ -25,6 +25,7 @@ from whence.lang.types import (
     NUMBER,
     SYMBOL,
     UNSIGNED,
+    DecimalKind,
     Kind,
     ListKind,
     Types,
@@ -33,6 +34,7 @@ from whence.lang.types import (
     is_whole,
     may_be_nil,
 )
+from whence.lang.undefined import Undefined
 
 _WORD = "18446744073709551616BD"
 _HALF = "9223372036854775808BD"
@@ -112,6 +114,11 @@ _FLOAT: Mapping[str, Callable[..., str]] = {
     "min": lambda *args: f"least({', '.join(args)})",
     "max": lambda *args: f"greatest({', '.join(args)})",
 }
+_DECIMAL: Mapping[str, Callable[..., str]] = {
+    "+": lambda left, right: f"({left} + {right})",
+    "-": lambda left, right=None: f"(-{left})" if right is None else f"({left} - {right})",
+    "*": lambda left, right: f"({left} * {right})",
+}
 _SYMBOL: Mapping[str, Callable[..., str]] = {
     "+": lambda left, right: f"concat({left}, {right})",
     "cat": lambda *args: f"concat({', '.join(args)})",
@@ -157,6 +164,9 @@ def functor_sql(functor: str, args: Sequence[str], arg_kinds: Sequence[Kind], ki
         return args[0]
     if (functor, arg_kinds[0] if arg_kinds else None) in _CONVERSIONS:
         return _CONVERSIONS[functor, arg_kinds[0]](*args)
+    if isinstance(kind, DecimalKind) and functor in _DECIMAL and isinstance(arg_kinds[0], DecimalKind):
+        exact = _DECIMAL[functor](*(f"cast({each} as decimal(18,0))" for each in args))
+        return f"if(abs({exact}) < 1{'0' * kind.precision}BD, bigint({exact}), null)"
     if is_whole(kind) and functor in ("min", "max"):
         return _NUMBER[functor](*args)
     if functor == "year" and arg_kinds[0] == DATE:

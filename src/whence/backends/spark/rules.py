@@ -22,7 +22,7 @@ from whence.backends.spark.functors import (
 )
 from whence.backends.spark.shapes import BRANCH, UNIT, Shapes, name, string
 from whence.lang.program import Program, Rule
-from whence.lang.types import AdtKind, Kind, ListKind, Nullable, RecordKind
+from whence.lang.types import AdtKind, DecimalKind, Kind, ListKind, Nullable, RecordKind
 from whence.plan.delta_plans import delta_plans
 from whence.plan.steps import (
     Build,
@@ -200,7 +200,8 @@ class RuleCompiler:
             sql = functor_sql(step.functor, [self._sql(arg) for arg in step.args], step.arg_kinds, step.kind)
         if sql is not None:
             computed = frame.withColumn(target, F.expr(sql))
-            return computed.filter(f"{target} is not null") if "nullif" in sql else computed
+            may_lack = "nullif" in sql or isinstance(step.kind, DecimalKind)
+            return computed.filter(f"{target} is not null") if may_lack else computed
         columns = [self._column(arg) for arg in step.args]
         if function is None:
             value = functor_udf(step.functor, columns, step.arg_kinds, step.kind, self.shapes)

@@ -1,9 +1,9 @@
 """How values look inside Spark: the SQL types of kinds, and constants as SQL text.
 
 Unsigned numbers are decimal(20) to the outside and, inside, the bits of a bigint, on which arithmetic is that of numbers. Truth
-values, dates and timestamps are a bigint inside, too, as they are in the engine. Nil of whatever kind is null. A record is a
-struct; a list is an array; a branch is a struct of its name and one struct for each branch that has fields. Spark knows no type
-that contains itself, so that such values travel as text, written as in fact files.
+values, dates, timestamps and decimals are a bigint inside, too, as they are in the engine. Nil of whatever kind is null. A record
+is a struct; a list is an array; a branch is a struct of its name and one struct for each branch that has fields. Spark knows no
+type that contains itself, so that such values travel as text, written as in fact files.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from whence.lang.types import (
     TIMESTAMP,
     UNSIGNED,
     AdtKind,
+    DecimalKind,
     Field,
     Kind,
     ListKind,
@@ -91,6 +92,8 @@ class Shapes:
 
     def _sql_type(self, kind: Kind, *, outside: bool = False) -> str:
         kind = base(kind)
+        if outside and isinstance(kind, DecimalKind):
+            return kind.name
         if outside and kind in _OUTSIDE:
             return _OUTSIDE[kind]
         if kind in _SIMPLE:

@@ -17,7 +17,22 @@ from whence.io.json_text import write_json
 from whence.io.updates import as_json
 from whence.io.values import format_value
 from whence.lang.program import Program, Relation, output_names
-from whence.lang.types import BOOL, DATE, FLOAT, NUMBER, SYMBOL, TIMESTAMP, UNSIGNED, Kind, Nullable, Tuple, Types, base
+from whence.lang.types import (
+    BOOL,
+    DATE,
+    FLOAT,
+    NUMBER,
+    SYMBOL,
+    TIMESTAMP,
+    UNSIGNED,
+    DecimalKind,
+    Kind,
+    Nullable,
+    Tuple,
+    Types,
+    base,
+    is_plain,
+)
 from whence.pipeline.extras import extra
 from whence.pipeline.postgres import Connection, connect, identifier
 from whence.pipeline.sinks import Sink, SinkWarning
@@ -203,7 +218,7 @@ class _Table:
         self._types = types
         self._name = identifier(schema, relation.name)
         self._columns = [identifier(field.name) for field in relation.fields]
-        self._kinds = [sql.SQL(_COLUMN_TYPES.get(base(field.kind), "text")) for field in relation.fields]
+        self._kinds = [sql.SQL(_column_type(base(field.kind))) for field in relation.fields]
 
     def create(self) -> sql.Composed:
         columns = [sql.SQL(" ").join(pair) for pair in zip(self._columns, self._kinds, strict=True)]
@@ -239,9 +254,7 @@ class _Table:
 
     def columns(self, rows: list[Tuple]) -> list[list[Any]]:
         return [
-            list(values)
-            if base(field.kind) in _COLUMN_TYPES
-            else [format_value(each, field.kind, self._types) for each in values]
+            list(values) if is_plain(field.kind) else [format_value(each, field.kind, self._types) for each in values]
             for values, field in zip(zip(*rows, strict=True), self.relation.fields, strict=True)
         ]
 
@@ -251,6 +264,12 @@ class _Table:
 
     def _arrays(self) -> sql.Composed:
         return _commas([sql.SQL("%s::{}[]").format(kind) for kind in self._kinds])
+
+
+def _column_type(kind: Kind) -> str:
+    if isinstance(kind, DecimalKind):
+        return f"numeric({kind.precision},{kind.scale})"
+    return _COLUMN_TYPES.get(kind, "text")
 
 
 def _digest(text: str) -> str:
