@@ -1,5 +1,7 @@
 """Values in and out: every kind, in every shape that a DataFrame may have."""
 
+# ruff: noqa: DTZ001, DTZ901 - timestamps have no zone
+
 from __future__ import annotations
 
 import datetime as dt
@@ -154,3 +156,57 @@ def test_a_session_with_another_time_zone_gives_the_same(spark: SparkSession) ->
         assert evaluate(COPY, {"given": frame})["out"].collect()[0].s == "2020-01-02T00:00:00.000000Z"
     finally:
         spark.conf.set("spark.sql.session.timeZone", str(before))
+
+
+SCALARS = load(
+    """.decl given(b:bool, d:date, t:timestamp, m:decimal(18,4), n:number?, u:unsigned?, f:float?, s:symbol?, c:bool?, e:date?,
+        w:timestamp?, k:decimal(5,2)?)
+    .input given
+    .decl out(b:bool, d:date, t:timestamp, m:decimal(18,4), n:number?, u:unsigned?, f:float?, s:symbol?, c:bool?, e:date?,
+        w:timestamp?, k:decimal(5,2)?)
+    out(b, d, t, m, n, u, f, s, c, e, w, k) :- given(b, d, t, m, n, u, f, s, c, e, w, k).
+    same(m, n) :- given(_, _, _, m, n, u, _, _, _, _, _, _), given(_, _, _, _, n, v, _, _, _, _, _, _), u != v.
+    none(d) :- given(_, d, _, _, nil, _, _, _, _, _, _, _), !given(false, d, _, _, _, _, _, _, _, _, _, _).
+    computed(year(d), m + 1, m * k, coalesce(n, 0), lnot b, date_add(t, 1, "hour")) :-
+        given(b, d, t, m, n, _, _, _, _, _, _, k).
+    sums(b, x, y, z) :- given(b, _, _, _, _, _, _, _, _, _, _, _), x = sum m : { given(b, _, _, m, _, _, _, _, _, _, _, _) },
+        y = min w : { given(b, _, _, _, _, _, _, _, _, _, w, _) }, z = sum k : { given(b, _, _, _, _, _, _, _, _, _, _, k) }.
+    .output out, same, none, computed, sums
+    """
+)
+MOST = Decimal("99999999999999.9999")
+SCALAR_ROWS: list[Tuple] = [
+    (True, dt.date.min, dt.datetime.min, MOST, 2**63 - 1, 2**64 - 1, -math.inf, "", True, dt.date.max, dt.datetime.max,
+     Decimal("-999.99")),
+    (False, dt.date.max, dt.datetime.max, -MOST, *([None] * 8)),
+    (True, dt.date(1969, 12, 31), dt.datetime(1969, 12, 31, 23, 59, 59, 999999), Decimal("0.0001"), -(2**63) + 1, 2**63 + 1, 0.0,
+     "nil", False, dt.date(1970, 1, 1), dt.datetime(1970, 1, 1), Decimal(0)),
+    (True, dt.date(2024, 2, 29), dt.datetime(2024, 2, 29), MOST, None, 3, 0.5, "ä", *([None] * 3), Decimal("1.50")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("mode", ["auto", "in-task", "shuffled"])
+def test_truth_values_dates_decimals_and_nil_survive(
+    spark: SparkSession, mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("whence.backends.spark.evaluate.SMALL", -1)
+    monkeypatch.setattr("whence.backends.spark.choose.SMALL", -1)
+    views = assert_same(spark, SCALARS, {"given": SCALAR_ROWS}, mode=mode)
+    kinds = ["boolean", "date", "timestamp_ntz", "decimal(18,4)", "bigint", "decimal(20,0)", "double", "string"]
+    assert [each.dataType.simpleString() for each in views["out"].schema][:8] == kinds
+
+
+@pytest.mark.parametrize(
+    ("type_", "shape", "value", "problem"),
+    [
+        ("number?", "bigint", -(2**63), "out of range"),
+        ("decimal(4,2)", "decimal(10,3)", Decimal("1.234"), "not a decimal"),
+        ("decimal(4,2)", "bigint", 100, "not a decimal"),
+        ("date", "date", None, "there is a null"),
+    ],
+)
+def test_what_does_not_fit_is_refused(spark: SparkSession, type_: str, shape: str, value: object, problem: str) -> None:
+    program = load(f".decl given(x:{type_})\n.input given\n.decl out(x:{type_})\nout(x) :- given(x).\n.output out")
+    frame = spark.createDataFrame([(value,)], f"x {shape}")
+    with pytest.raises(PySparkException, match=problem):
+        evaluate(program, {"given": frame}, spark=spark)["out"].collect()
