@@ -55,6 +55,18 @@ print("fine")
     assert (ran.stdout, ran.stderr) == ("fine\n", "")
 
 
+def test_warming_knows_of_every_loop() -> None:
+    code = """
+from whence.backends.local import compiling
+from whence.backends.local.memory import KERNELS
+known = set(KERNELS)
+import whence.annotated, whence.node, whence.parts.member, whence.session
+print(sorted(set(KERNELS) - known))
+"""
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout == "[]\n"
+
+
 def test_compiling_is_announced_with_what_is_compiled() -> None:
     code = """
 from whence.backends.local.announcing import LISTENERS

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
-from whence.backends.local import best, cascade, machine, rounds  # noqa: F401 - bring all kernels
+from whence.backends.local import backend, best, blocks, cascade, machine, rounds  # noqa: F401 - bring all kernels
 from whence.backends.local.memory import KERNELS
 
 
