@@ -141,7 +141,7 @@ $(BENCH)/.stamp: requirements-bench.lock pyproject.toml
 
 .PHONY: bench
 bench: $(BENCH)/.stamp java chromium  ## measure against DuckDB, Nemo, clingo, Pathway and Spark; tables and plots go to bench/results
-	for suite in load_rules evaluation analyses text updates why serve spark_batch spark_stream spark_parts; do $(BENCH)/bin/python bench/$$suite.py; done
+	for suite in load_rules evaluation analyses text tables updates why serve spark_batch spark_stream spark_parts; do $(BENCH)/bin/python bench/$$suite.py; done
 
 EXPERIMENTS := $(filter-out experiments/harness.py experiments/fields.py experiments/networks.py experiments/tpch.py experiments/exchange_workload.py,$(wildcard experiments/*.py))
 .PHONY: experiments

@@ -23,7 +23,7 @@ from whence.engine.support import SupportStratum
 from whence.engine.windows import Windows
 from whence.io.changes import Changes, Update
 from whence.io.json_text import Json
-from whence.io.text_columns import Coded, PlainColumns, distinct_lines
+from whence.io.plain_columns import Coded, PlainColumns, distinct_lines
 from whence.lang.types import SYMBOL, Tuple
 from whence.limits import Limits, OnRound
 from whence.plan.digest import digest_of

@@ -16,8 +16,8 @@ from whence.engine.stratum import Ranking
 from whence.engine.windows import Windows
 from whence.io.changes import Changes, Update
 from whence.io.fact_text import read_fact
-from whence.io.frames import Frame, is_frame, rows_of_frame
-from whence.io.text_columns import PlainColumns
+from whence.io.frames import Frame, is_frame, rows_of_table, table_of
+from whence.io.plain_columns import PlainColumns
 from whence.lang.differences import why_rows_would_differ
 from whence.lang.fit import check_rows, holds_compounds, with_compounds
 from whence.lang.program import Program, lasting
@@ -80,10 +80,14 @@ class Session(Reader):
         with stats.phase("collect"):
             for name in given:
                 self._check_relation(name)
-            columns = {name: rows for name, rows in given.items() if isinstance(rows, PlainColumns)}
-            listed = {
-                name: self._rows(name, rows) for name, rows in given.items() if not isinstance(rows, PlainColumns)
-            }
+            listed: dict[str, list[Tuple]] = {}
+            columns: dict[str, PlainColumns] = {}
+            for name, each in given.items():
+                rows = self._rows(name, each)
+                if isinstance(rows, PlainColumns):
+                    columns[name] = rows
+                else:
+                    listed[name] = rows
             for name, rows in listed.items():
                 check_rows(self.program.relations[name], rows, self.program.types)
                 if holds_compounds(self.program.relations[name]):
@@ -239,10 +243,17 @@ class Session(Reader):
 
     # -- what comes from Python
 
-    def _rows(self, name: str, given: Iterable[Tuple] | Frame) -> list[Tuple]:
-        if is_frame(given):
-            return rows_of_frame(given, self.program.relations[name], name)
-        return list(cast("Iterable[Tuple]", given))
+    def _rows(self, name: str, given: Iterable[Tuple] | Frame | PlainColumns) -> list[Tuple] | PlainColumns:
+        if isinstance(given, PlainColumns):
+            return given
+        if not is_frame(given):
+            return list(cast("Iterable[Tuple]", given))
+        from whence.io.frame_columns import columns_of_table  # noqa: PLC0415 - brings Arrow
+
+        table, relation = table_of(given), self.program.relations[name]
+        # A window looks at each row.
+        found = None if self._atomic.windows.forgets(name) else columns_of_table(table, relation, name)
+        return rows_of_table(table, relation, name) if found is None else found
 
     def _checked(self, updates: Iterable[Update | tuple[str, str, Tuple] | str], now: float | None) -> list[Update]:
         if isinstance(updates, Update | str):

@@ -11,7 +11,7 @@ from whence.backends.local.backend import LocalBackend
 from whence.backends.local.words import Words
 from whence.html import SHOWN_ROWS, shown_block, shown_note, shown_table, shown_title
 from whence.io.order import sort_rows
-from whence.io.text_columns import Coded, PlainColumns
+from whence.io.plain_columns import Coded, PlainColumns
 from whence.lang.program import Relation
 from whence.lang.types import (
     BOOL,

@@ -9,7 +9,8 @@ import pytest
 from whence import Program, load
 from whence.io import read_relation, write_relation
 from whence.io import text_columns as by_column
-from whence.io.text_columns import Coded, PlainColumns, distinct_lines, read_columns, write_columns
+from whence.io.plain_columns import Coded, PlainColumns, distinct_lines
+from whence.io.text_columns import read_columns, write_columns
 from whence.lang.types import Tuple
 from whence.session import evaluated
 

@@ -32,7 +32,7 @@ from whence.semiring import NotInThisSemiring
 
 if TYPE_CHECKING:
     from whence.engine.profile import Profile
-    from whence.io.text_columns import PlainColumns
+    from whence.io.plain_columns import PlainColumns
     from whence.session import Session
 
 RUNAWAY = 3

@@ -42,7 +42,7 @@ def read_relation(transfer: Transfer, relation: Relation, types: Types, folder: 
         if options.database:
             read = read_sqlite if options.database == "sqlite" else read_duckdb
             return read(path, options, relation, types, hint=_where_from(path, relation, folder))
-        if not path.exists() and not transfer.params and (other := found_beside(path)) is not None:
+        if (other := input_path(transfer, options, folder)) != path:
             # Not Souffle's: a table that comes from elsewhere has names in its first line, and commas.
             path, options = other, replace(options, headers=True, rfc4180=True, delimiter=",")
         if path.suffix in FORMATS:
@@ -76,11 +76,22 @@ def output_path(transfer: Transfer, relation: Relation, folder: Path | None) -> 
     return None if filename is None or folder is None else folder / filename
 
 
+def input_path(transfer: Transfer, options: Options, folder: Path) -> Path:
+    """The file of an `.input`: where it names none, and there is none of its name, a table that comes from elsewhere."""
+    assert options.filename is not None
+    path = folder / options.filename
+    return path if transfer.params or path.exists() else found_beside(path) or path
+
+
 def is_large(transfer: Transfer, relation: Relation, folder: Path) -> bool:
     """Whether an `.input` names a file that is better read by columns (`text_columns`), if it can be."""
-    filename = _options(transfer, relation).filename
-    path = None if filename is None else folder / filename
-    return path is not None and path.is_file() and path.stat().st_size >= LARGE_FILE
+    options = _options(transfer, relation)
+    if options.filename is None:
+        return False
+    path = input_path(transfer, options, folder)
+    if path.is_dir():
+        return sum(each.stat().st_size for each in path.iterdir()) >= LARGE_FILE
+    return path.is_file() and path.stat().st_size >= LARGE_FILE
 
 
 def print_size(transfer: Transfer, relation: Relation, tuples: Iterable[Tuple]) -> None:

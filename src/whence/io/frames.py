@@ -46,22 +46,22 @@ def is_frame(given: object) -> TypeGuard[Frame]:
     return hasattr(given, "__arrow_c_stream__") or hasattr(given, "toArrow")
 
 
-def rows_of_frame(given: Any, relation: Relation, name: str) -> list[Tuple]:
-    """The rows of a table. Raises FactError, with `name` for what it is called."""
+def table_of(given: Any) -> pa.Table:
     import pyarrow as pa  # noqa: PLC0415 - slow to import, and most do without
 
-    table = given.toArrow() if hasattr(given, "toArrow") else pa.table(given)
-    return rows_of_table(table, relation, name)
+    return given.toArrow() if hasattr(given, "toArrow") else pa.table(given)
 
 
 def rows_of_table(table: pa.Table, relation: Relation, name: str) -> list[Tuple]:
+    """Raises FactError, with `name` for what the table is called."""
     if not relation.fields:
         return [()] * min(1, len(table))
-    columns = [_values(table.column(at), field, name) for at, field in _places(table.column_names, relation, name)]
+    columns = [_values(table.column(at), field, name) for at, field in places(table.column_names, relation, name)]
     return list(zip(*columns, strict=True))
 
 
-def _places(names: list[str], relation: Relation, where: str) -> list[tuple[int, Field]]:
+def places(names: list[str], relation: Relation, where: str) -> list[tuple[int, Field]]:
+    """Where the columns of a relation are. Raises FactError."""
     folded = [each.casefold() for each in names]
     if all(field.name.casefold() in folded for field in relation.fields):
         return [(folded.index(field.name.casefold()), field) for field in relation.fields]
@@ -125,22 +125,23 @@ def _refuse_other(found: pa.DataType, field: Field, where: str) -> None:
 
 # -- files
 
-Read = Callable[[Path], "pa.Table"]
+Read = Callable[[Path, Relation], "pa.Table"]
 
 
-def _parquet(path: Path) -> pa.Table:
+def _parquet(path: Path, relation: Relation) -> pa.Table:
+    """Texts as they are in the file: each once, by its number."""
     import pyarrow.parquet as pq  # noqa: PLC0415
 
-    return pq.read_table(path)
+    return pq.read_table(path, read_dictionary=[each.name for each in relation.fields if base(each.kind) == SYMBOL])
 
 
-def _arrow(path: Path) -> pa.Table:
+def _arrow(path: Path, _: Relation) -> pa.Table:
     from pyarrow import feather  # noqa: PLC0415
 
     return feather.read_table(path)
 
 
-def _json_lines(path: Path) -> pa.Table:
+def _json_lines(path: Path, _: Relation) -> pa.Table:
     from pyarrow import json  # noqa: PLC0415
 
     return json.read_json(path)
@@ -157,13 +158,17 @@ FORMATS: Mapping[str, Read] = {
 
 def read_table_file(path: Path, relation: Relation) -> set[Tuple]:
     """The rows of a file whose ending is among `FORMATS`; a folder of Parquet files is one, too. Raises FactError."""
+    return set(rows_of_table(table_in(path, relation), relation, str(path)))
+
+
+def table_in(path: Path, relation: Relation) -> pa.Table:
+    """Raises FactError."""
     import pyarrow as pa  # noqa: PLC0415
 
     try:
-        table = FORMATS[path.suffix](path)
+        return FORMATS[path.suffix](path, relation)
     except (pa.ArrowException, OSError) as error:
         raise FactError([f"{path} cannot be read: {str(error).splitlines()[0]}"]) from None
-    return set(rows_of_table(table, relation, str(path)))
 
 
 def found_beside(path: Path, endings: Iterable[str] = (".csv", *FORMATS)) -> Path | None:

@@ -6,18 +6,18 @@ directions give up, and say so, rather than differ from them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
 
 from whence.io.errors import FactError
+from whence.io.facts import input_path
 from whence.io.files import write_file
-from whence.io.frames import FORMATS
+from whence.io.frame_columns import columns_of_table
+from whence.io.frames import FORMATS, table_in
+from whence.io.plain_columns import Coded, PlainColumns, Words, packed, unpacked
 from whence.lang.program import Relation, Transfer
 from whence.lang.transfers import Options, read_options
 from whence.lang.types import NUMBER, SYMBOL, UNSIGNED, Kind
@@ -27,33 +27,20 @@ if TYPE_CHECKING:
 
 # Fewer rows are written sooner one by one.
 MANY_ROWS = 50_000
-Words = NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True)
-class Coded:
-    """A column of texts: the place of each in `values`."""
-
-    places: NDArray[np.int32]
-    values: list[str]
-
-
-@dataclass(frozen=True, slots=True)
-class PlainColumns:
-    """Rows by column, numbers as words; a row may be there more than once."""
-
-    columns: tuple[Words | Coded, ...]
-
-    def __len__(self) -> int:
-        first = self.columns[0]
-        return len(first.places if isinstance(first, Coded) else first)
 
 
 def read_columns(transfer: Transfer, relation: Relation, folder: Path) -> PlainColumns | None:
-    """The rows that an `.input` names, if they are in a file of plain text; None if it takes more to read it."""
+    """The rows that an `.input` names, if they are in a file of plain text or in a table; None if it takes more to read it.
+
+    Raises FactError.
+    """
     options = _options(transfer, relation)
-    path = None if options is None else folder / options.filename  # type: ignore[operator]
-    if options is None or path is None or path.suffix in FORMATS or not path.is_file():
+    if options is None or options.filename is None:
+        return None
+    path = input_path(transfer, options, folder)
+    if path.suffix in FORMATS and path.exists() and not options.database:
+        return columns_of_table(table_in(path, relation), relation, str(path))
+    if not path.is_file() or path != folder / options.filename:
         return None
     if not _is_plain(options, relation):
         return None
@@ -166,42 +153,16 @@ def _in_order(columns: PlainColumns, relation: Relation) -> list[pa.Array]:
         else:
             keys.append(column.view(np.uint64) if field.kind == UNSIGNED else column)
             texts.append(None)
-    packed = _packed(keys)
-    if packed is not None:
-        packed.sort()
-        keys = _unpacked(packed, keys)
+    together = packed(keys)
+    if together is not None:
+        together.sort()
+        keys = unpacked(together, keys)
     else:
         order = np.lexsort(keys[::-1])
         keys = [key[order] for key in keys]
     return [
         pa.array(key) if values is None else values.take(pa.array(key)) for key, values in zip(keys, texts, strict=True)
     ]
-
-
-def _bounds(keys: Sequence[Any]) -> list[tuple[int, int]]:
-    return [(int(key.min()), int(key.max()) - int(key.min()) + 1) for key in keys]
-
-
-def _packed(keys: Sequence[Any]) -> Any | None:
-    """One number for each row, in the same order, if all of it fits into a word: sorting those takes a tenth of the time."""
-    room = 1
-    for _, span in _bounds(keys):
-        room *= span
-    if room >= 1 << 63:
-        return None
-    packed = np.zeros(len(keys[0]), dtype=np.int64)
-    for key, (least, span) in zip(keys, _bounds(keys), strict=True):
-        packed *= span
-        packed += (key - key.dtype.type(least)).astype(np.int64)
-    return packed
-
-
-def _unpacked(packed: Any, keys: Sequence[Any]) -> list[Any]:
-    found: list[Any] = []
-    for key, (least, span) in reversed(list(zip(keys, _bounds(keys), strict=True))):
-        packed, part = np.divmod(packed, span)
-        found.append(part.astype(key.dtype) + key.dtype.type(least))
-    return found[::-1]
 
 
 def _text(columns: list[pa.Array], options: Options, relation: Relation) -> bytes:
@@ -214,24 +175,3 @@ def _text(columns: list[pa.Array], options: Options, relation: Relation) -> byte
         table, sink, csv.WriteOptions(include_header=False, delimiter=options.delimiter, quoting_style="none")
     )
     return sink.getvalue()
-
-
-def distinct_lines(lines: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Each line once, in any order."""
-    if len(lines) < 2 or not lines.shape[1]:
-        return lines[:1] if not lines.shape[1] else lines
-    keys = [lines[:, at] for at in range(lines.shape[1])]
-    packed = _packed(keys)
-    if packed is None:
-        order = np.lexsort(keys[::-1])
-        in_order = lines[order]
-        first = np.ones(len(in_order), dtype=np.bool_)
-        first[1:] = (in_order[1:] != in_order[:-1]).any(axis=1)
-        return lines[np.sort(order[first])]
-    if (packed[1:] > packed[:-1]).all():
-        return lines
-    ordered = np.sort(packed)
-    if (ordered[1:] > ordered[:-1]).all():
-        return lines
-    _, places = np.unique(packed, return_index=True)
-    return lines[np.sort(places)]

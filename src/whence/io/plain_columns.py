@@ -1,0 +1,88 @@
+"""Rows by column, as far as they are plain: numbers as words, texts by their places in a list."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Words = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Coded:
+    """A column of texts: the place of each in `values`."""
+
+    places: NDArray[np.int32]
+    values: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class PlainColumns:
+    """Rows by column, numbers as words; a row may be there more than once."""
+
+    columns: tuple[Words | Coded, ...]
+
+    def __len__(self) -> int:
+        first = self.columns[0]
+        return len(first.places if isinstance(first, Coded) else first)
+
+
+def _bounds(keys: Sequence[Any]) -> list[tuple[int, int]]:
+    return [(int(key.min()), int(key.max()) - int(key.min()) + 1) for key in keys]
+
+
+def packed(keys: Sequence[Any]) -> Any | None:
+    """One number for each row, in the same order, if all of it fits into a word: sorting those takes a tenth of the time."""
+    room = 1
+    for _, span in _bounds(keys):
+        room *= span
+    if room >= 1 << 63:
+        return None
+    together = np.zeros(len(keys[0]), dtype=np.int64)
+    for key, (least, span) in zip(keys, _bounds(keys), strict=True):
+        together *= span
+        together += (key - key.dtype.type(least)).astype(np.int64)
+    return together
+
+
+def unpacked(together: Any, keys: Sequence[Any]) -> list[Any]:
+    """The columns that such numbers were made of."""
+    found: list[Any] = []
+    for key, (least, span) in reversed(list(zip(keys, _bounds(keys), strict=True))):
+        together, part = np.divmod(together, span)
+        found.append(part.astype(key.dtype) + key.dtype.type(least))
+    return found[::-1]
+
+
+def distinct_lines(lines: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Each line once, in the order of their first."""
+    if len(lines) < 2 or not lines.shape[1]:
+        return lines[:1] if not lines.shape[1] else lines
+    # Lines of which no other has the same digest are there once: only the rest is compared.
+    digests = _digests(lines)
+    ordered = np.sort(digests)
+    again = ordered[1:][ordered[1:] == ordered[:-1]]
+    if not len(again):
+        return lines
+    doubtful = np.flatnonzero(np.isin(digests, again))
+    seen = lines[doubtful]
+    order = np.lexsort((doubtful, *(seen[:, at] for at in range(lines.shape[1]))))
+    seen = seen[order]
+    repeated = np.zeros(len(seen), dtype=np.bool_)
+    repeated[1:] = (seen[1:] == seen[:-1]).all(axis=1)
+    keep = np.ones(len(lines), dtype=np.bool_)
+    keep[doubtful[order[repeated]]] = False
+    return lines[keep]
+
+
+def _digests(lines: NDArray[np.int64]) -> NDArray[np.uint64]:
+    digests = np.zeros(len(lines), dtype=np.uint64)
+    for at in range(lines.shape[1]):
+        digests ^= lines[:, at].view(np.uint64) if lines[:, at].flags.c_contiguous else lines[:, at].astype(np.uint64)
+        digests *= np.uint64(0x9E3779B97F4A7C15)  # odd, so that nothing is lost
+        digests ^= digests >> np.uint64(29)
+    return digests
