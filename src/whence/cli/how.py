@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from whence.cli import completing
 from whence.cli.evaluate import RUNAWAY
 from whence.cli.programs import ConfinedOption, FunctionsOption
 from whence.cli.progress import Progress
@@ -49,7 +50,12 @@ def how(
     confined: ConfinedOption = False,
     semirings: Annotated[
         list[str] | None,
-        typer.Option("--semiring", metavar="NAME", help=f"One of {', '.join(SEMIRINGS)}. May be repeated."),
+        typer.Option(
+            "--semiring",
+            metavar="NAME",
+            autocompletion=completing.semirings,
+            help=f"One of {', '.join(SEMIRINGS)}. May be repeated.",
+        ),
     ] = None,
     annotations: Annotated[
         list[str] | None,
@@ -63,7 +69,11 @@ def how(
     ] = None,
     among: Annotated[
         list[str] | None,
-        typer.Option(metavar="RELATION", help="Tell of base facts of this relation only. May be repeated."),
+        typer.Option(
+            metavar="RELATION",
+            autocompletion=completing.base_relations,
+            help="Tell of base facts of this relation only. May be repeated.",
+        ),
     ] = None,
     most: MostOption = MOST,
     as_json: JsonOption = False,

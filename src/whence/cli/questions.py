@@ -13,6 +13,7 @@ from typing import Annotated, NoReturn, TypeVar
 import typer
 
 from whence import session
+from whence.cli import completing
 from whence.cli.evaluate import read_inputs, reported_errors, shown_warnings
 from whence.cli.functions import load_functions
 from whence.cli.programs import existing_file, load_program
@@ -54,7 +55,11 @@ SubjectArgument = Annotated[
 ]
 FactArgument = Annotated[
     str,
-    typer.Argument(metavar="FACT", help="""A fact, such as 'reach("a", "f")'; _ and variables stand for any value."""),
+    typer.Argument(
+        metavar="FACT",
+        autocompletion=completing.facts,
+        help="""A fact, such as 'reach("a", "f")'; _ and variables stand for any value.""",
+    ),
 ]
 FactsOption = Annotated[Path, typer.Option("-F", "--fact-dir", metavar="DIR", help="Where the files of .input are.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]

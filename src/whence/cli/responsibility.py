@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from whence.cli import completing
 from whence.cli.programs import ConfinedOption, FunctionsOption
 from whence.cli.progress import Progress
 from whence.cli.questions import (
@@ -37,7 +38,11 @@ def responsibility(
     confined: ConfinedOption = False,
     among: Annotated[
         list[str] | None,
-        typer.Option(metavar="RELATION", help="Count only facts of this relation. May be repeated."),
+        typer.Option(
+            metavar="RELATION",
+            autocompletion=completing.base_relations,
+            help="Count only facts of this relation. May be repeated.",
+        ),
     ] = None,
     nodes: Annotated[
         int, typer.Option(min=1, metavar="N", help="Nodes of the decision diagram.", rich_help_panel="Bounds")

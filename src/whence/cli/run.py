@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO, NoReturn
 import typer
 
 import whence
+from whence.cli import completing
 from whence.cli.evaluate import read_inputs, reported_errors, shown_warnings
 from whence.cli.profiling import ProfileOption, ProfileToOption, tell_profile, wanted_profile
 from whence.cli.programs import STDIN, ConfinedOption, FunctionsOption, ProgramArgument, load_program
@@ -132,7 +133,11 @@ def run(
     strategy: Annotated[Strategy, typer.Option(help="How views are maintained.")] = Strategy.SUPPORT,
     record: Annotated[
         list[str] | None,
-        typer.Option(metavar="RELATION", help="Make the derivations of a relation outputs too, a table for each rule."),
+        typer.Option(
+            metavar="RELATION",
+            autocompletion=completing.relations,
+            help="Make the derivations of a relation outputs too, a table for each rule.",
+        ),
     ] = None,
     adaptive: Annotated[
         bool,

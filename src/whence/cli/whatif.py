@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from whence.cli import completing
 from whence.cli.programs import ConfinedOption, FunctionsOption
 from whence.cli.progress import Progress
 from whence.cli.questions import (
@@ -41,7 +42,11 @@ def whatif(
     without: Annotated[
         list[str] | None,
         typer.Option(
-            "-e", "--except", metavar="FACT", help="A base fact that goes; with _, all that fit. May be repeated."
+            "-e",
+            "--except",
+            metavar="FACT",
+            autocompletion=completing.facts,
+            help="A base fact that goes; with _, all that fit. May be repeated.",
         ),
     ] = None,
     given: Annotated[
@@ -53,7 +58,11 @@ def whatif(
     ] = False,
     of: Annotated[
         list[str] | None,
-        typer.Option(metavar="RELATION", help="Tell of this relation, instead of all outputs. May be repeated."),
+        typer.Option(
+            metavar="RELATION",
+            autocompletion=completing.relations,
+            help="Tell of this relation, instead of all outputs. May be repeated.",
+        ),
     ] = None,
     weights: Annotated[
         list[str] | None,

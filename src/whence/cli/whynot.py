@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from whence.cli import completing
 from whence.cli.programs import ConfinedOption, FunctionsOption
 from whence.cli.progress import Progress
 from whence.cli.questions import (
@@ -58,7 +59,11 @@ def whynot(
     ] = _EFFORT.seconds,
     among: Annotated[
         list[str] | None,
-        typer.Option(metavar="RELATION", help="Suggest changes of this relation only. May be repeated."),
+        typer.Option(
+            metavar="RELATION",
+            autocompletion=completing.base_relations,
+            help="Suggest changes of this relation only. May be repeated.",
+        ),
     ] = None,
     most: MostOption = MOST,
     as_json: JsonOption = False,

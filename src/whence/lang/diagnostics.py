@@ -436,6 +436,9 @@ class ProgramError(Exception):
         return "\n".join(render(each, self.source) for each in self.diagnostics if each.severity == "error")
 
 
+_WIDTH = 80  # of a terminal
+
+
 def render(diagnostic: Diagnostic, source: Source) -> str:
     """The diagnostic as text: where, what, the line with the place underlined, and a hint."""
     place = source.place(diagnostic.span)
@@ -477,8 +480,15 @@ def _excerpt(place: Place) -> list[str]:
     text = raw.replace("\t", " ")
     until = place.end_column if place.end_line == place.line else len(text) + 1
     gutter = f"{place.line:>5} | "
-    under = " " * (len(gutter) + place.column - 1) + "^" * max(1, until - place.column)
-    return [gutter + text, under]
+    start, length = place.column - 1, max(1, until - place.column)
+    room = _WIDTH - len(gutter)
+    if len(text) > room:
+        # A terminal would break the line, and the underline would stand below something else.
+        first = max(0, min(start - room // 3, len(text) - room))
+        cut = "…" if first + room < len(text) else text[first + room - 1]
+        text, start = ("…" if first else text[0]) + text[first + 1 : first + room - 1] + cut, start - first
+        length = max(1, min(length, room - start))
+    return [gutter + text, " " * (len(gutter) + start) + "^" * length]
 
 
 __all__ = ["NOWHERE", "Diagnostic", "Diagnostics", "ProgramError", "render", "to_json"]
