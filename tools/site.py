@@ -23,7 +23,7 @@ _LINK = re.compile(r"\]\(([^)\s]+)\)|\bsrc=\"([^\"]+)\"")
 _CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
 # What to read first, and then what is there to look up.
 SECTIONS = {
-    "Begin": ("language", "coming-from-souffle", "shell", "notebooks", "editors", "views"),
+    "Begin": ("language", "sql", "coming-from-souffle", "shell", "notebooks", "editors", "views"),
     "Keep views current": ("maintenance", "streaming", "connectors", "spark", "profile"),
     "Ask": ("why", "semirings", "reasoning", "page"),
     "More": ("networks", "topologies", "events", "exchange", "sensors", "optimizer", "trees", "building"),
