@@ -66,10 +66,11 @@ class Words(Completer):
         column, begun = len(written) - 1, written[-1]
         if column >= session.program.relations[relation].arity or relation not in session.backend.tables:
             return
+        field = session.program.relations[relation].fields[column]
         rows = LiveTable(session.backend, relation).some(_LOOKED_AT)
         texts = sorted({show_value(row[column]) for row in rows})
         for text in [each for each in texts if each.startswith((begun, f'"{begun}'))][:_OFFERED]:
-            yield Completion(text, start_position=-len(begun))
+            yield Completion(text, start_position=-len(begun), display_meta=f"{field.name}:{field.type}")
 
 
 class Colours(Lexer):
