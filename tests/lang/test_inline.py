@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from whence import ProgramError, load
-from whence.lang.program import Program
+from whence import ProgramError, Session, load
+from whence.lang.program import Program, Var
 from whence.lang.revise import drop_rule
+from whence.lang.tree import walk
 from whence.reference import evaluate
 
 BASE = ".decl e(x:number, y:number)\n.input e\n.decl pair(x:number, y:number) inline\n"
@@ -76,3 +77,14 @@ def test_relations_of_very_many_alternatives_are_left_alone() -> None:
     rules = "".join(f"pair(x, y) :- e(x, y), x > {at}.\n" for at in range(10))
     program = loaded(f"{rules}r(x) :- pair(x, y), pair(y, z), pair(z, x).\n.output r")
     assert "pair" in program.relations
+
+
+def test_what_may_be_nil_in_an_inlined_rule_may_be_in_the_rule_around_it() -> None:
+    program = load(
+        ".decl emp(name:symbol, boss:symbol?)\n.input emp\n.decl chief(b:symbol) inline\nchief(b) :- emp(_, b), b != nil.\n"
+        '.decl shout(t:symbol)\nshout(cat(x, "!")) :- chief(x), strlen(x) < 9.\n.output shout\n'
+    )
+    facts = {"emp": {("a", None), ("b", "a")}}
+    (rule,) = program.rules_for("shout")
+    assert {str(part.kind) for part in walk(rule) if isinstance(part, Var)} == {"symbol?"}
+    assert set(Session(program, facts=facts).relation("shout")) == evaluate(program, facts)["shout"] == {("a!",)}

@@ -146,7 +146,8 @@ def check(
     lowered = [lower_rule(each, found) for each in inferred]
     inference.report_untyped()
     nils = Nils(declarations.relations, inference.kinds.types(), declarations.functors, inference.undeclared, found)
-    if nils.is_needed(has_nil=inference.has_nil):
+    has_nil = nils.is_needed(has_nil=inference.has_nil)
+    if has_nil:
         lowered = nils.settle(list(zip(lowered, flat, strict=True)))
     rules = [each for each in lowered if isinstance(each, Rule)]
     subsumptions = [each for each in lowered if isinstance(each, Subsumption)]
@@ -164,7 +165,9 @@ def check(
     diagnostics.raise_if_errors()
     inlined = inline_relations(module, declarations.relations, rules, subsumptions, declarations.transfers)
     if inlined.rules is not rules:
-        inlined.rules[:] = [rule for rule in inlined.rules if (rule.name, rule.span) not in dropped]
+        inlined.rules[:] = [
+            nils.widened(rule) if has_nil else rule for rule in inlined.rules if (rule.name, rule.span) not in dropped
+        ]
         strata = stratify(inlined.relations, inlined.rules, inlined.subsumptions, found)
         diagnostics.raise_if_errors()
     return Program(

@@ -81,6 +81,11 @@ class Nils:
             pass
         return [self._settled(rule, flat) for rule, flat in rules]
 
+    def widened(self, rule: Rule) -> Rule:
+        """A settled rule into which others have been written out: what is nil in those may be a variable of its own."""
+        view = _View.of(rule, self)
+        return replace(rule, head=view.rewritten(rule.head), body=view.rewritten(rule.body))
+
     def _widen(self, rule: Rule) -> bool:
         """Makes columns of undeclared relations nullable that the rule can give nil."""
         relation = self.relations[rule.head.relation]
@@ -197,7 +202,7 @@ class _View:
             case Var(name=name):
                 return name in self.nullable
             case Const(value=None):
-                return isinstance(term.kind, Primitive)
+                return isinstance(term.kind, Primitive | Nullable)
             case Apply(functor=functor, args=args):
                 declared = self.nils.functors.get(functor)
                 if declared is not None:
