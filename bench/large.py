@@ -31,7 +31,7 @@ def gigabytes() -> float:
 
 
 def main() -> None:
-    arguments = sys.argv[1:] or ["150"]
+    arguments = sys.argv[1:] or ["151"]
     side, expected = int(arguments[0]), (int(arguments[0]) * (int(arguments[0]) + 1) // 2) ** 2 - int(arguments[0]) ** 2
     facts = {"link": grid(side)}
     if "only-duckdb" in arguments:

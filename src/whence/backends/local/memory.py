@@ -148,6 +148,12 @@ class Growing:
             self._map.resize(size)
             self._view(width)
 
+    def give_up(self, lines: int) -> None:
+        """The first so many lines: nobody will read them again, and their memory may be used by others."""
+        size = lines * self.array.shape[1] * 4 // _PAGE * _PAGE
+        if self._map is not None and size:
+            self._map.madvise(mmap.MADV_DONTNEED, 0, size)
+
     def _view(self, width: int) -> NDArray[np.int32]:
         assert self._map is not None
         lines = len(self._map) // (4 * width)

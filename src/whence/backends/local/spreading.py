@@ -266,7 +266,9 @@ class Spreading:
         parallel.run([partial(follow, self, followed), partial(follow, other, others)])
         for at, (table, (source, _)) in enumerate(zip(self.tables, moved, strict=True)):
             shift = np.int32(table.absorb(source))
-            followed.done[at] += [ids + shift for ids in others.done[at]]
+            for ids in others.done[at]:
+                ids += shift  # noqa: PLW2901 - in its place
+            followed.done[at] += others.done[at]
         followed.rounds, followed.met = max(followed.rounds, others.rounds), followed.met + others.met
         followed.last = max(followed.last, others.last)
 

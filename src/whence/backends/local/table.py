@@ -27,6 +27,8 @@ from whence.engine.protocol import ADDED, BATCH, FREE
 
 # So many rows that wait for indexes are not listed if these have fewer.
 MANY_NEW = 1 << 16
+# So many lines are copied from table to table before their memory is given back.
+COPIED = 1 << 16
 
 
 class Table:
@@ -326,17 +328,24 @@ class Table:
         return other, places
 
     def absorb(self, other: Table) -> int:
-        """Takes over the rows of a table like this one, none of whose lines is here; their numbers grow by the result."""
+        """Takes over the rows of a table like this one, none of whose lines is here; their numbers grow by the result.
+
+        The other one is of no use any more.
+        """
         if self.fields[STEP] != other.fields[STEP]:
             (self if self.fields[STEP] == 1 else other).rows.widen()
-        lines, used, bits = other.used_lines(), self.fields[USED], self.fields[BITS]
-        assert len(lines) == other.fields[USED]
-        self._make_room(len(lines))
-        self.rows.lines[used : used + len(lines)] = lines
-        self.fields[USED] = used + len(lines)
+        more, used, bits = other.fields[USED], self.fields[USED], self.fields[BITS]
+        assert not other.fields[FREE_COUNT]
+        if self.fields[KEEPS_NEW]:
+            self._note_new(other.ids() + np.int32(used << bits))
+        self._make_room(more)
+        for start in range(0, more, COPIED):
+            end = min(start + COPIED, more)
+            self.rows.lines[used + start : used + end] = other.rows.lines[start:end]
+            other.rows.room.give_up(end)
+        self.fields[USED] = used + more
         self.fields[ROWS] += len(other)
         hashing.fill_slots(self.address, used, *self._unwanted())
-        self._note_new(other.ids() + np.int32(used << bits))
         return used << bits
 
     def _empty(self, bits: int) -> None:
