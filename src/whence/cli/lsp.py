@@ -5,9 +5,9 @@ from whence.pipeline.extras import extra
 
 
 def lsp() -> None:
-    """Answer an editor about programs: what is wrong, types, definitions, names, completion, layout.
+    """Answer an editor about programs (Language Server Protocol).
 
-    It speaks the Language Server Protocol on its standard input and output; editors start it themselves.
+    What is wrong, types, definitions, names, completion, layout: on its standard input and output; editors start it themselves.
     """
     with reported_errors(), extra("lsp"):
         from whence.lsp.server import serve  # noqa: PLC0415 - an extra
