@@ -4,9 +4,9 @@
 
 Each engine is started anew, reads its facts, evaluates, and prints how many rows the view has; all have to agree. The rules are
 ours, of the kinds that such analyses are made of: what pointers may point to (Andersen; with fields; by flows and aliases of
-expressions), where values that may be missing flow to, who is of the same generation in a random graph, and which loans are
-still out where they are broken. A peer that takes over a minute is given up. `--small` takes smaller inputs, to see that it
-works, and writes nothing down.
+expressions), where values that may be missing flow to, who is of the same generation in a random graph, which loans are still
+out where they are broken, and which characters of an edited text follow each other. A peer that takes over a minute is given
+up. `--small` takes smaller inputs, to see that it works, and writes nothing down.
 """
 
 from __future__ import annotations
@@ -85,6 +85,11 @@ needs(b, l, p) :- needs(a, l, p), within(a, b, p).
 needs(a, l, q) :- needs(a, l, p), step(p, q), alive(a, q), not ended(l, p).
 out(l, p) :- needs(a, l, p), alive(a, p).
 broken(l, p) :- breaks(p, l), out(l, p).
+"""
+EDITING = """
+skip(x, y) :- next(x, y).
+skip(x, y) :- next(x, v), skip(v, y), not shown(v).
+after(x, y) :- shown(x), skip(x, y), shown(y).
 """
 MISSING_SQL = """WITH RECURSIVE missing(s, v) AS (
   SELECT c0, c1 FROM empty UNION SELECT missing.s, moved.c1 FROM missing JOIN moved ON missing.v = moved.c0)
@@ -176,6 +181,17 @@ def loans(scale: float, seed: int = 13) -> dict[str, Rows]:
     return {name: sorted(rows) for name, rows in found.items()}
 
 
+def editing(scale: float, seed: int = 17) -> dict[str, Rows]:
+    """A text as its editors left it: characters in order, most of them deleted again, in long runs."""
+    rng = random.Random(seed)
+    length = max(1_000, round(200_000 * scale))
+    shown, at = {0, length}, 0
+    while at < length:
+        shown.add(at)
+        at += 1 if rng.random() < 0.9 else rng.randint(20, 200)
+    return {"next": [(at, at + 1) for at in range(length)], "shown": [(at,) for at in sorted(shown)]}
+
+
 ANALYSES = (
     Analysis("Andersen", "pt", ANDERSEN, andersen),
     Analysis("points-to with fields and calls", "holds", FIELDS, fields),
@@ -183,6 +199,7 @@ ANALYSES = (
     Analysis("missing values (like CSDA)", "missing", MISSING, flows, MISSING_SQL),
     Analysis("same generation on Gnm", "same", GENERATION, generation, GENERATION_SQL),
     Analysis("loans (like a borrow checker)", "broken", LOANS, loans),
+    Analysis("text editing (what follows what)", "after", EDITING, editing),
 )
 
 

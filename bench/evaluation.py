@@ -90,6 +90,11 @@ a(x) :- b(x), c(y), d(y).
 b(x + 1) :- a(x), x < 1000000.
 .output a
 """
+TRIANGLES = """.decl link(x:number, y:number) .input link
+triangle(x, y, z) :- link(x, y), link(y, z), link(z, x).
+.output triangle
+"""
+TRIANGLES_SQL = """SELECT count(*) FROM link a JOIN link b ON a.c1 = b.c0 JOIN link c ON b.c1 = c.c0 AND c.c1 = a.c0"""
 POINTS_TO = """.decl alloc(v:number, o:number) .decl assign(v:number, w:number) .decl load(v:number, w:number)
 .decl store(v:number, w:number) .input alloc, assign, load, store
 pt(v, o) :- alloc(v, o).
@@ -143,6 +148,13 @@ def workloads() -> list[Workload]:
             "component",
             {"link": gnm(20_000, 60_000)},
             COMPONENTS_SQL,
+        ),
+        Workload(
+            "triangles, 20,000 nodes, 200,000 edges",
+            TRIANGLES,
+            "triangle",
+            {"link": gnm(20_000, 200_000)},
+            TRIANGLES_SQL,
         ),
         Workload("closure, non-linear rule, 300 nodes, 600 edges", NON_LINEAR, "reach", tiny, NON_LINEAR_SQL, *both[0]),
         Workload(
