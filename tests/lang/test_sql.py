@@ -576,7 +576,7 @@ MESSAGES = {
         "W0602 a frame of RANGE is not supported"
     ),
     "SELECT MEDIAN(a) OVER () FROM t": "W0602 the window function MEDIAN is not supported",
-    "SELECT EXTRACT(YEAR FROM b) FROM t": "W0602 the function EXTRACT is not supported",
+    "SELECT EXTRACT(EPOCH FROM b) FROM t": "W0602 EXTRACT of EPOCH is not supported",
     "SELECT CAST(a AS BOOLEAN) FROM t": "W0602 the type BOOLEAN is not supported",
     "SELECT SUBSTR(b, 0) FROM t": "W0602 SUBSTR from a position below 1 is not supported",
     "SELECT :x FROM t": "W0602 a parameter is not supported",

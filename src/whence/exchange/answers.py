@@ -42,13 +42,14 @@ def sql_answers(instance: Instance, files: Files, peer: str, query: str, *, null
     text = ""
     tables = {each.name: each for each in instance.confederation.relations_of(peer)}
     for name, relation in tables.items():
+        # An invented value is no null of SQL: it is equal to itself.
         columns = ", ".join(f'"{each.name}" {_SQL_TYPES[each.type]} NOT NULL' for each in relation.columns)
         text += f'CREATE TABLE "{name}" ({columns});\n'
     text += f'CREATE VIEW "{_ASKING}_answer" AS\n'
     asked = query.strip().removesuffix(";")
     segments = [Segment(0, File("<tables>", text), 0), Segment(len(text), File("<query>", asked), 0)]
     source = Source(f"{text}{asked};", tuple(segments))
-    translation = translate(source)
+    translation = translate(source, as_sets=True)
     module, errors = translation.module, translation.found
     if errors:
         raise ProgramError(source, tuple(errors))

@@ -39,17 +39,18 @@ class Translation:
     functions: Functions
 
 
-def translate(source: Source, functions: Functions = _NO_FUNCTIONS) -> Translation:
+def translate(source: Source, functions: Functions = _NO_FUNCTIONS, *, as_sets: bool = False) -> Translation:
+    """With `as_sets`, views hold each row once, as if all of them were DISTINCT."""
     statements, found = parse(source.text, functions)
     try:
-        catalog = _read(statements, functions)
+        catalog = _read(statements, functions, as_sets=as_sets)
         module = tree.Module(()) if catalog.found else _module(catalog)
     except RecursionError:
         return Translation(tree.Module(()), [*found, TooDeep(Span(0, len(source.text)))], functions)
     return Translation(module, [*found, *_once(catalog.found)], {**functions, **catalog.made_functions})
 
 
-def _read(statements: list[Statement], functions: Functions) -> Catalog:
+def _read(statements: list[Statement], functions: Functions, *, as_sets: bool) -> Catalog:
     """What the statements define.
 
     What a recursive query refers to is not known before it has been translated: it is assumed to be a set without nulls,
@@ -57,7 +58,7 @@ def _read(statements: list[Statement], functions: Functions) -> Catalog:
     """
     assumed: dict[str, Assumed] = {}
     while True:
-        catalog = Catalog(assumed=assumed)
+        catalog = Catalog(assumed=assumed, as_sets=as_sets)
         reader = Statements(catalog, functions)
         for statement in statements:
             reader.read(statement)

@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from whence.lang.sql.dates import PART_FUNCTIONS, truncate_date
+
 
 @dataclass(frozen=True, slots=True)
 class Function:
@@ -163,4 +165,7 @@ FUNCTIONS: Mapping[str, Function] = {
     "LOG10": Function(log10, ("float",), "float"),
     "LOG2": Function(log2, ("float",), "float"),
     "PI": Function(pi, (), "float"),
+    "DATE_TRUNC": Function(truncate_date, ("symbol", "symbol"), "symbol"),
+    **{f"EXTRACT_{part}": Function(call, ("symbol",), "number") for part, call in PART_FUNCTIONS.items()},
+    **{part: Function(call, ("symbol",), "number") for part, call in PART_FUNCTIONS.items() if part != "DOW"},
 }

@@ -65,7 +65,8 @@ class Queries:
             return
         relation.state = State.OPEN
         relation.tagged = self.catalog.assumed.get(relation.name, Assumed()).is_bag
-        self.define(relation.query, relation, relation.env or self.root, None)
+        is_bag = not (self.catalog.as_sets and relation.owner is None)
+        self.define(relation.query, relation, relation.env or self.root, None, is_bag=is_bag)
         relation.state = State.DONE
 
     def columns(self, relation: Relation, node: exp.Expr) -> list[str] | None:

@@ -165,6 +165,7 @@ class Catalog:
     drafts: list[Draft] = field(default_factory=list)
     found: list[Diagnostic] = field(default_factory=list)
     assumed: dict[str, Assumed] = field(default_factory=dict)
+    as_sets: bool = False
     recursive: set[str] = field(default_factory=set)
     listings: dict[str, Listing] = field(default_factory=dict)
     made_functions: dict[str, Callable[..., object]] = field(default_factory=dict)

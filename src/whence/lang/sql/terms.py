@@ -14,6 +14,7 @@ from sqlglot import exp
 
 from whence.lang import tree
 from whence.lang.diagnostics import BadLiteral, SqlShape, SqlUnsupported
+from whence.lang.sql.dates import PARTS, UNITS, shift_date, span_of_interval
 from whence.lang.sql.formulas import conjunction, counted, disjunction
 from whence.lang.sql.functions import AGGREGATES, BUILTINS, declare, find_registered, type_of
 from whence.lang.sql.library import FUNCTIONS
@@ -120,8 +121,40 @@ class Terms:
         return self.scope.column(node)
 
     def _operation(self, node: exp.Expr) -> tree.Term:
+        if isinstance(node, exp.Add | exp.Sub) and isinstance(inner(node.expression), exp.Interval):
+            return self._shifted(node, inner(node.expression))
         left, right = self.term(node.this), self.term(node.expression)
         return tree.Call(_OPERATORS[type(node)], (left, right), span=span_of(node))
+
+    def _shifted(self, node: exp.Expr, interval: exp.Expr) -> tree.Term:
+        """A date with an interval added or taken away."""
+        count = interval.this.name if interval.this is not None else ""
+        unit = interval.args.get("unit")
+        sign = -1 if isinstance(node, exp.Sub) else 1
+        if not count.removeprefix("-").isdecimal() or unit is None:
+            return self.refuse(interval, "this INTERVAL", "write a number and a unit: INTERVAL '3' DAY")
+        span = span_of_interval(sign * int(count), unit.name)
+        if span is None:
+            return self.refuse(interval, f"INTERVAL in {unit.name}", f"the units are {', '.join(UNITS)}")
+        date = self.term(node.this)
+        made = "sql_shift_date"
+        params = tuple(map(tree.TypeRef, ("symbol", "number", "number", "number")))
+        self.queries.catalog.functors[made] = tree.FunctorDecl(made, params, tree.TypeRef("symbol"))
+        self.queries.catalog.made_functions[made] = shift_date
+        if isinstance(date, tree.Call) and date.name == "to_string":  # DATE '…' is text already
+            date = date.args[0]
+        if isinstance(date, tree.String):
+            try:
+                return tree.String(shift_date(date.value, *span), span_of(node))
+            except ValueError:
+                return self.refuse(node.this, "a date in this form", "write DATE '1995-03-15'")
+        return tree.Call(made, (date, *map(tree.Number, span)), registered=True, span=span_of(node))
+
+    def _extract(self, node: exp.Expr) -> tree.Term:
+        part = node.this.name.upper()
+        if part not in PARTS:
+            return self.refuse(node, f"EXTRACT of {part}", f"the parts are {', '.join(PARTS)}")
+        return self._library(node, f"EXTRACT_{part}", [node.expression])
 
     def _literal(self, node: exp.Expr) -> tree.Term:
         span = span_of(node)
@@ -357,6 +390,7 @@ class Terms:
         exp.Anonymous: _call,
         exp.Case: _case,
         exp.Trim: _trim,
+        exp.Extract: _extract,
         exp.StrPosition: _position,
         exp.Null: _no_value,
         exp.Subquery: _scalar,
