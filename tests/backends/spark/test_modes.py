@@ -90,6 +90,17 @@ def test_the_planner_goes_by_size_and_shape(spark: SparkSession) -> None:
     assert views["reach"].count() == 55
 
 
+def test_several_aggregates_of_all_rows_in_one_rule(spark: SparkSession) -> None:
+    program = load(
+        """.decl r(x:number, v:float, w:float?) .input r
+        .decl q(mean:float, total:float, rows:number, known:float) .output q
+        q(m, s, n, k) :- m = mean v : { r(_, v, _) }, s = sum v : { r(_, v, _) }, n = count : { r(_, _, _) },
+                         k = sum w : { r(_, _, w) }."""
+    )
+    assert_same(spark, program, {"r": [(1, 0.1, None), (2, 0.2, 0.5), (3, 1e16, 0.25)]})
+    assert_same(spark, program, {"r": []})
+
+
 def test_too_large_for_a_task_is_shuffled(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("whence.backends.spark.evaluate.SMALL", -1)
     monkeypatch.setattr("whence.backends.spark.choose.SMALL", -1)

@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from whence.backends.spark.arrow import from_values, to_values
+from whence.backends.spark.arrow import arrow_type, from_values, to_values
 from whence.backends.spark.functors import wrapped
 from whence.backends.spark.shapes import Shapes
 from whence.backends.spark.udfs import as_udf
@@ -18,6 +18,7 @@ from whence.lang.types import FLOAT, SYMBOL, UNSIGNED, DecimalKind, Kind
 from whence.lang.undefined import Undefined
 from whence.plan.extract_aggregates import AggregateSpec, keeps_empty_groups
 
+_NATIVE = ("count", "min", "max")  # sums of whole numbers, too
 _LOWEST = "bigint('-9223372036854775808')"
 
 
@@ -36,6 +37,19 @@ class Exact:
         except Undefined:
             return None
         return result if result is None else from_values([result], self.kind, self.shapes)[0].as_py()
+
+
+@dataclass(frozen=True)
+class ExactOfAll:
+    """The same of all rows, which Spark has gathered: where there is but one group it puts plans together, and breaks if one of
+    them aggregates in Python.
+    """
+
+    exact: Exact
+
+    def __call__(self, gathered: pa.Array) -> pa.Array:
+        found = [self.exact(each.values.field(0)) for each in gathered]
+        return pa.array(found, arrow_type(self.exact.kind, self.exact.shapes))
 
 
 def aggregate(spec: AggregateSpec, rows: DataFrame, context: DataFrame | None, shapes: Shapes) -> DataFrame:
@@ -72,6 +86,12 @@ def _groups(spec: AggregateSpec, rows: DataFrame, keys: list[str], target: str, 
             return halves.select(*keys, F.expr(f"if({fits}, bigint({exact}), {_LOWEST}) as {target}"))
         whole = f"coalesce(try_add(try_multiply(high, 4294967296L), low), {wrapped(exact)})"
         return halves.select(*keys, F.expr(f"{whole} as {target}"))
+    if spec.op not in _NATIVE and not keys:
+        assert spec.value_kind is not None
+        of_all = ExactOfAll(Exact(spec.op, spec.value_kind, spec.kind, shapes))
+        gathered = grouped.agg(F.expr(f"collect_list(struct({value})) as gathered"))
+        udf = as_udf(of_all.__call__, shapes.sql_type(spec.kind))
+        return gathered.select(udf("gathered").alias(target))
     return grouped.agg(_aggregated(spec, value, shapes).alias(target))
 
 
