@@ -24,6 +24,7 @@ from whence.cli.annotate import annotated_column, with_annotation
 from whence.cli.progress import Progress
 from whence.cli.terminal import err, show
 from whence.io import print_size, write_relation
+from whence.lang.bags import copies_of, repeated, with_copies
 from whence.lang.program import Program, Relation
 from whence.lang.types import NUMBER, UNSIGNED, Tuple
 from whence.limits import Limits
@@ -60,7 +61,8 @@ def evaluate_on_spark(
         rows: Rows
         try:
             if semiring is None:
-                views = found = evaluate(program, inputs, spark=spark, mode=mode, limits=limits)
+                wanted = with_copies(program, program.outputs) or None
+                views = found = evaluate(program, inputs, wanted=wanted, spark=spark, mode=mode, limits=limits)
                 rows = lambda frame, relation: frame_to_rows(frame, relation, shapes)  # noqa: E731
                 if not quiet:
                     show(err, found.explain())
@@ -111,9 +113,18 @@ def _write(
             print_size(transfer, relation, repeat((), views[relation.name].count()))
         elif transfer.kind == "output" and (form == Form.TEXT or folder is None):
             progress.text = f"evaluating {relation.name} on Spark"
-            write_relation(transfer, relation, program.types, rows(views[relation.name], relation), folder)
+            write_relation(transfer, relation, program.types, _repeated(program, relation, views, rows), folder)
         elif transfer.kind == "output":
             assert folder is not None
             path = folder / f"{transfer.params.get('name', relation.name)}.{form}"
             progress.text = f"writing {path}"
             write_frame(views[relation.name], form, relation, path)
+
+
+def _repeated(program: Program, relation: Relation, views: Mapping[str, DataFrame], rows: Rows) -> Iterable[Tuple]:
+    """The rows of a relation, those of a bag as often as they are there. Annotations say themselves how often."""
+    companion = copies_of(program, relation.name)
+    if companion is None or companion not in views:
+        return rows(views[relation.name], relation)
+    found = {name: rows(views[name], program.relations[name]) for name in (relation.name, companion)}
+    return repeated(program, relation.name, found)
