@@ -28,7 +28,7 @@ pair: pair(p) :- sh(_, $box(_, p)).
 .output dist, up, deg, big, pair
 """
 SQL = """\
-CREATE TABLE link(src TEXT, dst TEXT, ms INT);
+CREATE TABLE link(src TEXT NOT NULL, dst TEXT NOT NULL, ms INT NOT NULL);
 CREATE VIEW best(src, dst, ms) AS SELECT DISTINCT src, dst, MIN(ms) FROM link GROUP BY src, dst;
 CREATE VIEW first(src) AS SELECT src FROM link WHERE NOT EXISTS (SELECT 1 FROM link AS o WHERE o.dst = link.src);
 """

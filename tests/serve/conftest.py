@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, sync_playwright
 from whence.serve.assets import missing
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # while it is there, a loop runs in this thread that others could not have
 def browser() -> Iterator[Browser]:
     """Chromium, or Chrome, as it is on the PATH."""
     path = shutil.which("chromium") or shutil.which("google-chrome")

@@ -319,7 +319,8 @@ class _Reader:
         return _unquoted(match)
 
     def _number(self, kind: Kind, closer: str) -> Value:
-        is_quoted = is_whole(base(kind)) and self.text.startswith('"', self.at)
+        # Dates and the like may be, numbers not.
+        is_quoted = is_whole(base(kind)) and base(kind) != NUMBER and self.text.startswith('"', self.at)
         return parse_value(self._symbol(closer) if is_quoted else self._bare(closer), kind, self.types)
 
     def _bare(self, closer: str) -> str:

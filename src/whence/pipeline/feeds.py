@@ -72,9 +72,11 @@ READERS: Mapping[str, Callable[[Path], Columns]] = {
 
 
 def is_feed(path: Path) -> bool:
-    """Whether it is a table, or a folder that begins with one."""
+    """Whether it is a table, or a folder that begins with one. Raises FactError."""
     if path.is_dir():
-        return next((is_feed(each) for each in sorted(path.iterdir()) if _is_shown(each)), False)
+        with reported_reading(path):
+            listed = sorted(path.iterdir())
+        return next((is_feed(each) for each in listed if _is_shown(each)), False)
     return path.suffix in READERS
 
 
