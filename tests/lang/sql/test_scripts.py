@@ -21,7 +21,11 @@ QUERIES = [
 
 
 def shown(rows: list[tuple[object, ...]]) -> list[tuple[str, ...]]:
-    return sorted(tuple("NULL" if value is None else str(value) for value in row) for row in rows)
+    words = {None: "NULL", True: "true", False: "false"}
+    return sorted(
+        tuple(words[value] if value is None or value is True or value is False else str(value) for value in row)
+        for row in rows
+    )
 
 
 @pytest.mark.parametrize(("script", "query"), QUERIES)

@@ -17,6 +17,7 @@ RESULTS: Mapping[str, str] = {
     "to_float": "float",
     "to_string": "symbol",
     "to_text": "symbol",
+    "to_bool": "bool",
     "cat": "symbol",
     "substr": "symbol",
     "strlen": "number",
@@ -80,6 +81,8 @@ class ColumnTypes:
             return _LITERALS[term.suffix]
         if isinstance(term, tree.String):
             return "symbol"
+        if isinstance(term, tree.Bool):
+            return "bool"
         if isinstance(term, tree.Aggregate):
             fixed = {"count": "number", "mean": "float"}.get(term.op)
             return fixed or (self.of(term.target, env) if term.target is not None else None)
@@ -130,6 +133,22 @@ def infer(catalog: Catalog) -> ColumnTypes:
     for draft in drafts:
         nullables[draft.relation.name] = nullables.get(draft.relation.name, frozenset()) | draft.nullables
     types = ColumnTypes(columns, catalog.functors, nullables, catalog.listings)
+    _spread(types, drafts)
+    while any(None in own for own in columns.values()) and _from_use(types, drafts):
+        _spread(types, drafts)
+    for relation in relations:
+        own = columns[relation.name]
+        nullable = [*(False for _ in relation.outer), *(() if relation.existential else relation.nullable or ())]
+        for at, kind in enumerate(own):
+            is_null = kind is None and at < len(nullable) and nullable[at]  # and nothing else
+            own[at] = "number" if kind == _INTEGER or is_null else kind
+    _widen(types, drafts, {relation.name for relation in relations if relation.inlinable})
+    return types
+
+
+def _spread(types: ColumnTypes, drafts: list[Draft]) -> None:
+    """Gives columns the types of the values that rules put into them."""
+    columns = types.columns
     derived = [draft for draft in drafts if draft.relation.types is None]
     # A column's type changes at most twice, from unknown to integer to another.
     for _ in range(3 * sum(map(len, columns.values())) + 1):
@@ -143,14 +162,42 @@ def infer(catalog: Catalog) -> ColumnTypes:
                 own[at] = kind
         if not changed:
             break
-    for relation in relations:
-        own = columns[relation.name]
-        nullable = [*(False for _ in relation.outer), *(() if relation.existential else relation.nullable or ())]
-        for at, kind in enumerate(own):
-            is_null = kind is None and at < len(nullable) and nullable[at]  # and nothing else
-            own[at] = "number" if kind == _INTEGER or is_null else kind
-    _widen(types, drafts, {relation.name for relation in relations if relation.inlinable})
-    return types
+
+
+def _from_use(types: ColumnTypes, drafts: list[Draft]) -> bool:
+    """Gives a column that only nulls are put into the type of what is made of it or compared with it."""
+    changed = False
+    for draft in drafts:
+        nodes = [node for formula in draft.body for node in tree.walk(formula)]
+        atoms = [node for node in nodes if isinstance(node, tree.Atom) and None in types.columns.get(node.relation, ())]
+        if not atoms:
+            continue
+        wanted = _wanted(types, draft, nodes)
+        for atom in atoms:
+            own = types.columns[atom.relation]
+            for at, arg in enumerate(atom.args[: len(own)]):
+                if own[at] is None and isinstance(arg, tree.Variable) and wanted.get(arg.name) is not None:
+                    own[at], changed = wanted[arg.name], True
+    return changed
+
+
+def _wanted(types: ColumnTypes, draft: Draft, nodes: list[object]) -> dict[str, str | None]:
+    """The types that a rule asks of variables, where nothing that binds them has one."""
+    env = types.variables(draft)
+    pairs: list[tuple[tree.Term, str | None]] = list(
+        zip(draft.head.args, types.columns[draft.relation.name], strict=False)
+    )
+    for node in nodes:
+        if isinstance(node, tree.Constraint):
+            text = "symbol" if node.op in ("match", "contains") else None
+            pairs += [(node.left, text or types.of(node.right, env)), (node.right, text or types.of(node.left, env))]
+        elif isinstance(node, tree.Call) and node.registered and node.name in types.functors:
+            kinds = [param.name for param in types.functors[node.name].params]
+            pairs += zip(node.args, kinds, strict=False)
+    for term, kind in pairs:
+        if isinstance(term, tree.Variable) and env.get(term.name) is None:
+            env[term.name] = "number" if kind == _INTEGER else kind
+    return env
 
 
 def _widen(types: ColumnTypes, drafts: list[Draft], subqueries: set[str]) -> None:

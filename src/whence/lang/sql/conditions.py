@@ -32,6 +32,8 @@ _COMPARISONS: Mapping[type[exp.Expr], tuple[str, str]] = {
     exp.GTE: (">=", "<"),
 }
 _NOWHERE = tree.Truth(value=True)
+# What may be a truth value, as the types of columns and functions will tell.
+_VALUES = (exp.Column, exp.Anonymous, exp.Case, exp.Cast, exp.Subquery, exp.Window)
 
 
 class Conditions(Nulls):
@@ -42,6 +44,8 @@ class Conditions(Nulls):
         return conjunction([*formulas, formula])
 
     def _translate(self, node: exp.Expr, want: Want) -> tree.Formula:
+        if self.known_term(node) is not None:
+            return self._of_value(node, want)
         if isinstance(node, exp.Not):
             return self.condition(node.this, want.of_negation)
         if isinstance(node, exp.And | exp.Or):
@@ -57,7 +61,16 @@ class Conditions(Nulls):
         if type(node) in self._TESTS:
             self.check_parts(node)
             return self._TESTS[type(node)](self, node, want)
+        if isinstance(node, _VALUES):
+            return self._of_value(node, want)
         return self._refused(node)
+
+    def _of_value(self, node: exp.Expr, want: Want) -> tree.Formula:
+        """A truth value as a condition."""
+        span = span_of(node)
+        with self.aside() as formulas:
+            formulas.append(tree.Constraint("=", self.term(node), tree.Bool(want.is_positive, span), span))
+        return self._or_unknown(conjunction(formulas), want, node)
 
     def _or_unknown(self, formula: tree.Formula, want: Want, *nodes: exp.Expr) -> tree.Formula:
         """The formula, or if unknown will do, that one of the operands is null."""

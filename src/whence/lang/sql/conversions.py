@@ -14,7 +14,13 @@ from whence.lang.rewrite import rebuild
 from whence.lang.sql.column_types import NUMERIC, RESULTS, ColumnTypes
 from whence.lang.sql.relations import Draft
 
-_CONVERSIONS = {"to_number": "number", "to_unsigned": "unsigned", "to_float": "float", "to_string": "symbol"}
+_CONVERSIONS = {
+    "to_number": "number",
+    "to_unsigned": "unsigned",
+    "to_float": "float",
+    "to_string": "symbol",
+    "to_bool": "bool",
+}
 
 
 def convert(draft: Draft, types: ColumnTypes) -> Draft:
@@ -75,7 +81,7 @@ class _Conversions:
         kind = self.types.of(term, self.env)
         # to_string cuts a float off after six digits.
         name = "to_text" if kind == "float" else "to_string"
-        return tree.Call(name, (term,), span=term.span) if kind in NUMERIC else term
+        return tree.Call(name, (term,), span=term.span) if kind in NUMERIC or kind == "bool" else term
 
     def _fit(self, term: tree.Term, wanted: str | None) -> tree.Term:
         needed = wanted == "float" and self.types.of(term, self.env) in ("number", "unsigned")

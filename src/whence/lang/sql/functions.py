@@ -11,14 +11,26 @@ from sqlglot import exp
 from whence.lang import tree
 from whence.lang.sql.formulas import counted
 
-AGGREGATES: Mapping[str, str] = {"COUNT": "count", "SUM": "sum", "MIN": "min", "MAX": "max", "AVG": "mean"}
+# False comes before true.
+AGGREGATES: Mapping[str, str] = {
+    "COUNT": "count",
+    "SUM": "sum",
+    "AVG": "mean",
+    **dict.fromkeys(("MIN", "BOOL_AND", "EVERY"), "min"),
+    **dict.fromkeys(("MAX", "BOOL_OR"), "max"),
+    **dict.fromkeys(("STRING_AGG", "GROUP_CONCAT", "LISTAGG"), "collect"),
+}
 
-_TYPE_NAMES: Mapping[object, str] = {int: "number", float: "float", str: "symbol"}
+# Aggregates of truth values.
+TRUTHS = frozenset({"BOOL_AND", "BOOL_OR", "EVERY"})
+
+_TYPE_NAMES: Mapping[object, str] = {int: "number", float: "float", str: "symbol", bool: "bool"}
 
 _SQL_TYPES: Mapping[str, str] = {
     **dict.fromkeys(("TINYINT", "SMALLINT", "MEDIUMINT", "INT", "BIGINT"), "number"),
     **dict.fromkeys(("UTINYINT", "USMALLINT", "UMEDIUMINT", "UINT", "UBIGINT"), "unsigned"),
     **dict.fromkeys(("FLOAT", "DOUBLE", "DECIMAL"), "float"),
+    "BOOLEAN": "bool",
     **dict.fromkeys(("TEXT", "VARCHAR", "NVARCHAR", "CHAR", "NCHAR", "NAME"), "symbol"),
     **dict.fromkeys(("DATE", "TIMESTAMP", "TIMESTAMPTZ", "TIMESTAMPLTZ", "DATETIME", "TIME"), "symbol"),
 }

@@ -10,38 +10,26 @@ groups that have one, and a rule for those that do not.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from sqlglot import exp
 
 from whence.lang import tree
 from whence.lang.diagnostics import SqlShape, SqlUnsupported
+from whence.lang.sql.aggregates import Arguments, Call, arguments_of
 from whence.lang.sql.conditions import Conditions
 from whence.lang.sql.formulas import conjunction, conjuncts, equation, rename, variables
-from whence.lang.sql.functions import AGGREGATES
+from whence.lang.sql.functions import AGGREGATES, TRUTHS
 from whence.lang.sql.identity import hidden_variables
-from whence.lang.sql.nodes import Functions, aggregates_in, inner
+from whence.lang.sql.nodes import Functions, aggregates_in, inner, is_predicate
 from whence.lang.sql.nulls import is_not_nil
+from whence.lang.sql.over import Joined, Order
 from whence.lang.sql.parse import span_of
-from whence.lang.sql.relations import Draft, Relation
+from whence.lang.sql.relations import Draft, Listing, Relation
 from whence.lang.sql.scope import Item, Scope
 from whence.lang.sql.select_list import Column
 from whence.lang.sql.terms import Subqueries
 
 # These give the same for a set of values as for a bag of them.
 _SET_LIKE = frozenset({"min", "max"})
-
-
-@dataclass
-class _Call:
-    """An aggregate: `formulas` stand beside its arguments, and hold for the rows that it counts."""
-
-    node: exp.Expr
-    op: str
-    args: list[tree.Term]
-    formulas: list[tree.Formula] = field(default_factory=list)
-    distinct: bool = False
-    may_be_empty: bool = False
 
 
 def counts_rows(select: exp.Expr, functions: Functions) -> bool:
@@ -53,9 +41,7 @@ def counts_rows(select: exp.Expr, functions: Functions) -> bool:
 
 
 def _is_set_like(call: exp.Expr) -> bool:
-    args = call.expressions
-    is_distinct = len(args) == 1 and isinstance(args[0], exp.Distinct)
-    return AGGREGATES[call.name.upper()] in _SET_LIKE or is_distinct
+    return AGGREGATES[call.name.upper()] in _SET_LIKE or arguments_of(call).distinct
 
 
 class Grouping:
@@ -91,7 +77,10 @@ class Grouping:
             (node, key) for (node, _), key in zip(self._keys, keys, strict=True) if not isinstance(node, exp.Column)
         ]
         for call in calls:
-            if call.may_be_empty:
+            if call.op == "collect":
+                result, formulas = self._joined(call, rows, keys, grouped=group is not None)
+                body += formulas
+            elif call.may_be_empty:
                 result, formulas = self._maybe_empty(call, rows, keys, grouped=group is not None)
                 body += formulas
             else:
@@ -172,7 +161,7 @@ class Grouping:
 
     # -- rows
 
-    def _rows(self, key_formulas: list[tree.Formula], calls: list[_Call]) -> list[tree.Formula]:
+    def _rows(self, key_formulas: list[tree.Formula], calls: list[Call]) -> list[tree.Formula]:
         """The formulas that hold for each row: those of the query itself, or the atom of a helper."""
         atoms = [formula for formula in self._body if isinstance(formula, tree.Atom)]
         filters = tree.Constraint | tree.Not | tree.Truth
@@ -197,13 +186,13 @@ class Grouping:
                 self._keys[at] = (node, key)
             if key.name not in {variable.name for variable in columns} and key.name not in self._outer:
                 columns.append(key)
-        return [self._helper("rows", columns, body)]
+        return [self._helper("rows", columns, body).atom(columns, span_of(self._select))]
 
     @property
     def _outer(self) -> dict[str, tuple[tree.Formula, ...]]:
         return self._scope.relation.outer
 
-    def _helper(self, purpose: str, columns: list[tree.Variable], body: list[tree.Formula]) -> tree.Atom:
+    def _helper(self, purpose: str, columns: list[tree.Variable], body: list[tree.Formula]) -> Relation:
         """A helper with these columns, and the outer variables that its body uses."""
         relation: Relation = self._queries.catalog.helper(
             self._scope.relation, purpose, [variable.name for variable in columns]
@@ -211,7 +200,7 @@ class Grouping:
         relation.inlinable = True
         relation.nullable = [self._scope.may_be_nil(variable.name) for variable in columns]
         self._rule(relation, tuple(columns), body)
-        return relation.atom(columns, span_of(self._select))
+        return relation
 
     def _rule(self, relation: Relation, values: tuple[tree.Term, ...], body: list[tree.Formula]) -> None:
         used = set(variables((*body, *values)))
@@ -248,18 +237,25 @@ class Grouping:
             nodes.extend(node for node in aggregates_in(root, self._queries.functions) if node not in nodes)
         return nodes
 
-    def _call(self, node: exp.Expr) -> _Call:
+    def _call(self, node: exp.Expr) -> Call:
         call = node.this if isinstance(node, exp.Filter) else node
         conditions = Conditions(self._scope, self._queries)
-        args = call.expressions
-        distinct = len(args) == 1 and isinstance(args[0], exp.Distinct)
-        if distinct:
-            args = args[0].expressions
+        written = arguments_of(call)
+        args, distinct = written.nodes, written.distinct
         op = AGGREGATES[call.name.upper()]
+        if op == "collect":
+            return self._call_of_texts(node, call, written, conditions)
+        if written.order:
+            advice = "only STRING_AGG depends on the order of the rows: leave it out"
+            self._scope.found.append(SqlUnsupported(span_of(call), feature=f"{call.name} with ORDER BY", advice=advice))
         counts_rows = op == "count" and (not args or isinstance(args[0], exp.Star))
         if len(args) != 1 and not (op == "count" and (distinct or not args)):
             problem = f"the aggregate {call.name} takes 1 argument, not {len(args)}"
-            advice = "LEAST and GREATEST compare several values" if op in _SET_LIKE else "aggregate one expression"
+            advice = (
+                "LEAST and GREATEST compare several values"
+                if call.name.upper() in ("MIN", "MAX")
+                else "aggregate one expression"
+            )
             self._scope.found.append(SqlShape(span_of(call), problem=problem, advice=advice))
         may_be_empty = op != "count" and (
             self._select.args.get("group") is None
@@ -272,19 +268,102 @@ class Grouping:
             terms.append(term)
             if self._scope.is_nullable(term):
                 conditions.formulas.append(is_not_nil(term))
+            if call.name.upper() in TRUTHS and not is_predicate(inner(arg)):
+                # Every truth value is so, and the checks of the program refuse anything else.
+                conditions.formulas.append(tree.Constraint(">=", term, tree.Bool(value=False), span_of(arg)))
         if isinstance(node, exp.Filter):
             conditions.formulas.append(conditions.condition(node.expression.this))
-        return _Call(node, op, terms, conditions.formulas, distinct and op not in _SET_LIKE, may_be_empty)
+        return Call(node, op, terms, conditions.formulas, distinct and op not in _SET_LIKE, may_be_empty)
+
+    def _call_of_texts(self, node: exp.Expr, call: exp.Expr, written: Arguments, conditions: Conditions) -> Call:
+        """STRING_AGG(text, separator ORDER BY …)."""
+        problem, advice = "", ""
+        separator = inner(written.nodes[1]) if len(written.nodes) > 1 else exp.Literal.string(",")
+        if len(written.nodes) not in (1, 2):
+            problem = f"the aggregate {call.name} takes 1 or 2 arguments, not {len(written.nodes)}"
+            advice = "give the text and the separator"
+        elif not (isinstance(separator, exp.Literal) and separator.is_string):
+            problem, advice = f"the separator of {call.name} is not a string", "write one, such as ', '"
+        elif written.distinct and any(inner(each.this) != inner(written.nodes[0]) for each in written.order):
+            problem = f"{call.name} with DISTINCT is ordered by something else than its text"
+            advice = "order by the text itself: equal texts have several values of anything else"
+        if problem:
+            self._scope.found.append(SqlShape(span_of(call), problem=problem, advice=advice))
+            return Call(node, "collect", [tree.String("")])
+        term = conditions.term(written.nodes[0])
+        if self._scope.is_nullable(term):
+            conditions.formulas.append(is_not_nil(term))
+        terms: list[tree.Term] = [tree.Call("to_string", (term,), span=span_of(written.nodes[0]))]
+        for each in written.order:
+            # A variable of its own, also for a column of a query around this one.
+            terms.append(self._scope.fresh("order", nullable=conditions.may_be_null(each.this)))
+            conditions.formulas.append(tree.Constraint("=", terms[-1], conditions.variable(each.this), span_of(each)))
+        if isinstance(node, exp.Filter):
+            conditions.formulas.append(conditions.condition(node.expression.this))
+        may_be_empty = (
+            self._select.args.get("group") is None
+            or isinstance(node, exp.Filter)
+            or conditions.may_be_null(written.nodes[0])
+        )
+        orders = tuple(Order(bool(each.args.get("desc")), bool(each.args.get("nulls_first"))) for each in written.order)
+        distinct = written.distinct
+        return Call(node, "collect", terms, conditions.formulas, distinct, may_be_empty, orders, separator.name)
+
+    def _joined(
+        self, call: Call, rows: list[tree.Formula], keys: list[tree.Term], *, grouped: bool
+    ) -> tuple[tree.Variable, list[tree.Formula]]:
+        """The variable for the texts of each group, and the formulas that bind it.
+
+        The rows of a group are collected, by the order columns, then by their texts.
+        """
+        scope, catalog, span = self._scope, self._queries.catalog, span_of(call.node)
+        source, columns, inner_keys, args = self._own_rows(call, rows, [term for _, term in self._keys])
+        atom = source.atom(columns, span)
+        text, order = args[0], args[1:]
+        entry = [*order, text, *(column for column in columns if column not in (*args, *inner_keys))]
+        name = f"joined_{len(catalog.listings) + 1}"
+        places = [columns.index(each) for each in entry]
+        catalog.listings[name] = Listing(name, source, places, "symbol", argument=len(order), takes_row=False)
+        catalog.made_functions[name] = Joined(call.orders, len(order), call.separator)
+        # A rule that lists the rows of each group that has some.
+        all_rows = scope.fresh("rows")
+        names = [key.name for key in inner_keys]
+        lists = catalog.helper(scope.relation, "texts", [*names, all_rows.name])
+        lists.lists = name
+        lists.nullable = [*(scope.may_be_nil(each) for each in names), False]
+        copy = {each.name: scope.names.fresh(each.name) for each in columns}
+        same = [
+            tree.Constraint("=", copy[key], tree.Variable(key), span) for key in dict.fromkeys(names) if key in copy
+        ]
+        body = conjunction([rename(atom, copy), *same])
+        collected = tree.Aggregate("collect", tree.Bracket(tuple(rename(each, copy) for each in entry)), body, span)
+        some = source.atom([each if each in inner_keys else tree.Wildcard() for each in columns], span)
+        self._rule(lists, (*inner_keys, all_rows), [some, tree.Constraint("=", all_rows, collected, span)])
+        result = scope.fresh(_name(call).lower(), span=span)
+        joined = tree.Constraint("=", result, tree.Call(name, (all_rows,), registered=True, span=span), span)
+        if not call.may_be_empty or (scope.relation.partial and not grouped):
+            return result, [lists.atom([*keys, all_rows], span), joined]
+        relation = catalog.helper(scope.relation, "joined", [*names, result.name])
+        relation.nullable = [*(scope.may_be_nil(each) for each in names), True]
+        self._rule(relation, (*inner_keys, result), [lists.atom([*inner_keys, all_rows], span), joined])
+        groups, group_keys = self._group_body(rows) if grouped else ([], [])
+        nothing = lists.atom([*group_keys, tree.Wildcard()], span)
+        outer = [formula for atoms in self._outer.values() for formula in atoms]
+        self._rule(relation, (*group_keys, tree.Nil()), [*outer, *groups, tree.Not(nothing, span)])
+        relation.keys = [frozenset(range(len(names)))]
+        scope.nullables.add(result.name)
+        return result, [relation.atom([*keys, result], span)]
 
     def _aggregate(
-        self, call: _Call, rows: list[tree.Formula], keys: list[tree.Term]
+        self, call: Call, rows: list[tree.Formula], keys: list[tree.Term]
     ) -> tuple[tree.Variable, tree.Aggregate]:
         """The variable for the result, and the aggregate over a copy of the rows that agree with the keys."""
         names = self._scope.names
         args = call.args
         inner_keys = [term for _, term in self._keys]
         if call.distinct or call.formulas:
-            rows, inner_keys, args = self._own_rows(call, rows, inner_keys)
+            source, columns, own_keys, own_args = self._own_rows(call, rows, inner_keys)
+            rows, inner_keys, args = [source.atom(columns, span_of(self._select))], [*own_keys], [*own_args]
         pairs = list(zip(keys, inner_keys, strict=True))
         kept = {key.name for key, own in pairs if key == own and isinstance(key, tree.Variable)}
         copied = [name for name in dict.fromkeys(variables((*rows, *args, *inner_keys))) if name not in kept]
@@ -319,7 +398,7 @@ class Grouping:
         return result, tree.Aggregate(call.op, target, conjunction(body), span_of(call.node))
 
     def _maybe_empty(
-        self, call: _Call, rows: list[tree.Formula], keys: list[tree.Term], *, grouped: bool
+        self, call: Call, rows: list[tree.Formula], keys: list[tree.Term], *, grouped: bool
     ) -> tuple[tree.Variable, list[tree.Formula]]:
         """The variable for an aggregate that is null for a group without values, and the formulas that bind it.
 
@@ -333,8 +412,9 @@ class Grouping:
         own = [*rows, *call.formulas]
         inner_keys = [term for _, term in self._keys]
         kept = {each.name for each in fixed} & set(variables(tuple(inner_keys)))
+        values = set(variables(tuple(call.args))) - set(variables(tuple(rows)))  # that there is one is enough
         again = {
-            name: scope.names.fresh(name)
+            name: scope.names.fresh(f"_{name}" if name in values else name)
             for name in dict.fromkeys(variables((*own, *call.args, *inner_keys)))
             if name not in kept and name not in self._outer
         }
@@ -371,9 +451,12 @@ class Grouping:
         return result, [relation.atom([*keys, result], span_of(call.node))]
 
     def _own_rows(
-        self, call: _Call, rows: list[tree.Formula], keys: list[tree.Term]
-    ) -> tuple[list[tree.Formula], list[tree.Term], list[tree.Term]]:
-        """Rows that hold the values of the arguments: with the columns of all rows, or DISTINCT with the keys alone."""
+        self, call: Call, rows: list[tree.Formula], keys: list[tree.Term]
+    ) -> tuple[Relation, list[tree.Variable], list[tree.Variable], list[tree.Variable]]:
+        """Rows that hold the values of the arguments: with the columns of all rows, or DISTINCT with the keys alone.
+
+        Their relation and its columns, and the keys and arguments among them.
+        """
         names = self._scope.names
         body = [*rows, *call.formulas]
         fixed: list[tree.Variable] = []
@@ -386,9 +469,9 @@ class Grouping:
         all_rows = [] if call.distinct else variables(tuple(rows))
         columns = dict.fromkeys([*all_rows, *(variable.name for variable in fixed)])
         own = [tree.Variable(name) for name in columns if name not in self._outer]
-        return [self._helper(call.op, own, body)], [*fixed[: len(keys)]], [*fixed[len(keys) :]]
+        return self._helper(call.op, own, body), own, fixed[: len(keys)], fixed[len(keys) :]
 
 
-def _name(call: _Call) -> str:
+def _name(call: Call) -> str:
     node = call.node.this if isinstance(call.node, exp.Filter) else call.node
     return node.name.upper()

@@ -157,7 +157,9 @@ def never_nil(body: list[tree.Formula]) -> set[str]:
             sure.update(variables(sides))
         elif formula.op in ("=", "!="):
             sure.update(name for side in sides if isinstance(side, tree.Call) for name in variables(side))
-            if formula.op == "=" and any(isinstance(side, tree.Number | tree.String | tree.Call) for side in sides):
+            if formula.op == "=" and any(
+                isinstance(side, tree.Number | tree.String | tree.Bool | tree.Call) for side in sides
+            ):
                 sure.update(variables(sides))
     return sure
 

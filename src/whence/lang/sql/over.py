@@ -191,8 +191,8 @@ _FUNCTIONS: Mapping[str, Callable[[Over, list[Row], Peers], Sequence[Any]]] = {
     "NTH_VALUE": _nth(lambda over, row: row[over.arguments + 1] - 1),
     "SUM": _aggregate(_sum),
     "AVG": _aggregate(_mean),
-    "MIN": _aggregate(lambda values: min(values, default=None)),
-    "MAX": _aggregate(lambda values: max(values, default=None)),
+    **dict.fromkeys(("MIN", "BOOL_AND", "EVERY"), _aggregate(lambda values: min(values, default=None))),
+    **dict.fromkeys(("MAX", "BOOL_OR"), _aggregate(lambda values: max(values, default=None))),
     "COUNT": _aggregate(len),
     "COUNT_ROWS": _count_rows,
 }

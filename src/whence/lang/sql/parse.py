@@ -146,7 +146,8 @@ def _refuse_dangling(chunk: Sequence[Token]) -> None:
 
 
 def _parsers_without(functions: Iterable[str]) -> dict[str, object]:
-    plain = {name.upper() for name in functions}
+    # STRING_AGG is read like any call: its arguments, then ORDER BY.
+    plain = {"STRING_AGG", *(name.upper() for name in functions)}
     return {name: parser for name, parser in Parser.FUNCTION_PARSERS.items() if name not in plain}
 
 
@@ -176,7 +177,19 @@ def _parsed(chunk: list[Token], text: str, special: dict[str, object]) -> exp.Ex
     parser = _Parser(dialect=_Whence())
     parser.FUNCTION_PARSERS = special  # type: ignore[assignment, misc]
     expressions = parser.parse(chunk, text)
-    return expressions[0] if expressions else None
+    expression = expressions[0] if expressions else None
+    return _with_order_inside(expression) if expression is not None else None
+
+
+def _with_order_inside(expression: exp.Expr) -> exp.Expr:
+    """`STRING_AGG(s, ',') WITHIN GROUP (ORDER BY k)` as `STRING_AGG(s, ',' ORDER BY k)`."""
+    for node in list(expression.find_all(exp.WithinGroup)):
+        call, order = node.this, node.expression
+        if isinstance(call, exp.Anonymous) and call.expressions and isinstance(order, exp.Order):
+            *others, last = call.expressions
+            call.set("expressions", [*others, exp.Order(this=last, expressions=order.expressions)])
+            node.replace(call)
+    return expression
 
 
 def _query_of_view(chunk: list[Token]) -> list[Token]:

@@ -37,7 +37,13 @@ _OPERATORS: Mapping[type[exp.Expr], str] = {
     exp.BitwiseLeftShift: "bshl",
     exp.BitwiseRightShift: "bshr",
 }
-_CONVERSIONS = {"number": "to_number", "unsigned": "to_unsigned", "float": "to_float", "symbol": "to_string"}
+_CONVERSIONS = {
+    "number": "to_number",
+    "unsigned": "to_unsigned",
+    "float": "to_float",
+    "symbol": "to_string",
+    "bool": "to_bool",
+}
 _PARTS = frozenset(
     "_type alias catalog db default expression expressions field high ifs is_string length low negate position query safe start"
     " substr table this to typed unnest with_".split()
@@ -197,7 +203,9 @@ class Terms:
     def _conversion(self, node: exp.Expr) -> tree.Term:
         to = type_of(node.args.get("to"))
         if to is None:
-            return self.refuse(node, f"the type {node.args['to'].sql()}", "the types are BIGINT, DOUBLE and TEXT")
+            return self.refuse(
+                node, f"the type {node.args['to'].sql()}", "the types are BIGINT, DOUBLE, TEXT and BOOLEAN"
+            )
         return tree.Call(_CONVERSIONS[to], (self.term(node.this),), span=span_of(node))
 
     def _substring(self, node: exp.Expr) -> tree.Term:
@@ -269,7 +277,7 @@ class Terms:
                 SqlShape(
                     span_of(node),
                     problem=f"the function {name} does not say the types of its arguments and its result",
-                    advice="annotate each of them with int, float or str",
+                    advice="annotate each of them with int, float, str or bool",
                 )
             )
             return NOTHING
@@ -309,7 +317,18 @@ class Terms:
             self.formulas.append(tree.Constraint("!=", term, tree.Nil(), span_of(node)))
 
     def _truth_value(self, node: exp.Expr) -> tree.Term:
-        return self.refuse(node, "a truth value as a column", "write CASE WHEN … THEN 1 ELSE 0 END")
+        """A condition as a value, which it has not where it is unknown."""
+        if isinstance(node, exp.Boolean):
+            return tree.Bool(bool(node.this), span_of(node))
+        result, span = self.scope.fresh("truth"), span_of(node)
+        cases: list[tree.Formula] = []
+        for want, value in ((Want.TRUE, True), (Want.FALSE, False)):
+            is_so = tree.Constraint("=", result, tree.Bool(value, span), span)
+            condition = self.condition(node, want)
+            if not (isinstance(condition, tree.Truth) and not condition.value):
+                cases.append(conjunction([condition, is_so]))
+        self.formulas.append(disjunction(cases))
+        return result
 
     def _first_of(self, node: exp.Expr) -> tree.Term:
         """COALESCE: the first that is not null."""

@@ -41,8 +41,12 @@ _FUNCTIONS: Mapping[str, tuple[str | None, int, int]] = {
     "MIN": (None, 1, 1),
     "MAX": (None, 1, 1),
     "COUNT": ("number", 0, 1),
+    "BOOL_AND": (None, 1, 1),
+    "BOOL_OR": (None, 1, 1),
+    "EVERY": (None, 1, 1),
 }
 _NEVER_NULL = frozenset("ROW_NUMBER RANK DENSE_RANK PERCENT_RANK CUME_DIST NTILE COUNT".split())
+_NULL_OF_NULLS = frozenset("SUM AVG MIN MAX BOOL_AND BOOL_OR EVERY FIRST_VALUE LAST_VALUE".split())
 
 
 def windows_in(nodes: Sequence[exp.Expr]) -> list[exp.Expr]:
@@ -117,7 +121,7 @@ class Windows:
             return None
         terms = [self._conditions.variable(arg) for arg in args]
         nullable = name not in _NEVER_NULL and (
-            name not in ("SUM", "AVG", "MIN", "MAX", "FIRST_VALUE", "LAST_VALUE")
+            name not in _NULL_OF_NULLS
             or specification.frame is not None
             or any(self._scope.is_nullable(term) for term in terms)
         )
