@@ -30,7 +30,8 @@ BLOCKS = [block for page in PAGES for block in blocks(page) if not block.not_run
 PROGRAMS = {"datalog": "program.dl", "sql": "program.sql"}
 CHECKED = re.compile(r"program\.(?:dl|sql):\d+:\d+: (?:error|warning)\[|ok: ")
 PROGRESS = re.compile(
-    r"(?:^|(?<=\x1e))(?:reading|evaluating|writing|trying|working out shares|verifying|compacting)\b.*\n", re.MULTILINE
+    r"(?:^|(?<=\x1e))(?:compiling|reading|evaluating|writing|trying|working out shares|verifying|compacting)\b.*\n",
+    re.MULTILINE,
 )
 COMMAND = re.compile(r"^\$ (.*)\n", re.MULTILINE)
 
