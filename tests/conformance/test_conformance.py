@@ -17,7 +17,8 @@ FOLDER = Path(__file__).parent
 CASES = sorted(path.parent for path in FOLDER.glob("*/*/program.*"))
 
 
-SQL_CASES = [case for case in CASES if (case / "program.sql").exists()]
+# Rules in Datalog have sets: files with equal rows mean something else there.
+SQL_CASES = [case for case in CASES if (case / "program.sql").exists() and case.name != "duplicate_input_rows"]
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.parent.name}/{case.name}")

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from whence.lang.functors import cast, implementation
+from whence.lang.scalars import is_scalar, read_text
 from whence.lang.types import (
     DATE,
     FLOAT,
@@ -120,3 +121,55 @@ def test_a_quotient_is_the_next_float() -> None:
     assert divide(Decimal(10**17 + 1), Decimal(3)) == (10**17 + 1) / 3
     with pytest.raises(Undefined, match="division by zero"):
         divide(Decimal(1), Decimal(0))
+
+
+@SETTINGS
+@given(st.data(), st.integers(0, 9), st.integers(0, 18))
+def test_decimals_of_any_scales_compare(data: st.DataObject, one: int, other: int) -> None:
+    left_kind, right_kind = decimal_kind(18, one), decimal_kind(18, other)
+    left = data.draw(decimals(left_kind))
+    near = st.just(left).filter(lambda value: is_scalar(value, right_kind))
+    right = data.draw(decimals(right_kind) | near if is_scalar(left, right_kind) else decimals(right_kind))
+    found = implementation("compare", left_kind, NUMBER)(left, right)
+    query = "SELECT CAST(sign(?::DECIMAL(38,18) - ?::DECIMAL(38,18)) AS INT)"
+    assert found == ask(query, left, right)
+
+
+@SETTINGS
+@given(st.data(), SCALES)
+def test_whole_numbers_next_to_decimals(data: st.DataObject, scale: int) -> None:
+    kind = decimal_kind(18, scale)
+    value = data.draw(decimals(kind))
+    for functor in ("floor", "ceil"):
+        assert implementation(functor, kind, decimal_kind(18, 0))(value) == ask(f"SELECT {functor}(?::{kind})", value)
+
+
+@SETTINGS
+@given(st.data(), SCALES)
+def test_remainders_of_decimals(data: st.DataObject, scale: int) -> None:
+    kind = decimal_kind(18, scale)
+    left, right = data.draw(decimals(kind)), data.draw(decimals(kind).filter(bool))
+    assert implementation("%", kind, kind)(left, right) == ask(f"SELECT ?::{kind} % ?::{kind}", left, right)
+    with pytest.raises(Undefined, match="division by zero"):
+        implementation("%", kind, kind)(left, Decimal(0))
+
+
+@pytest.mark.parametrize(
+    ("text", "utc"),
+    [
+        ("2024-02-29T12:30:00Z", "2024-02-29 12:30:00"),
+        ("2024-02-29 12:30:00.5+02", "2024-02-29 10:30:00.500000"),
+        ("2024-03-01 00:15 -05:30", "2024-03-01 05:45:00"),
+        ("2024-02-29 23:00:00-0200", "2024-03-01 01:00:00"),
+    ],
+)
+def test_a_time_with_a_zone_is_taken_in_utc(text: str, utc: str) -> None:
+    assert str(read_text(text, TIMESTAMP)) == utc
+
+
+@pytest.mark.parametrize(
+    "text", ["2024-02-29Z", "2024-02-29 12:30:00+2", "2024-02-29 12:30:00+25:00", "0001-01-01 00:00+02"]
+)
+def test_what_is_no_time_with_a_zone(text: str) -> None:
+    with pytest.raises(Undefined, match="is not a timestamp"):
+        implementation("to_timestamp", SYMBOL, TIMESTAMP)(text)

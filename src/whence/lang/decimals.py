@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping
 from decimal import Decimal
@@ -26,6 +27,9 @@ def on_decimals(functor: str, argument: DecimalKind, result: Kind) -> Callable[.
         return lambda *args: _fitting(operate(*args), kind)
     others: Mapping[str, Callable[..., Value]] = {
         "/": _divide,
+        "%": _remainder,
+        "floor": lambda value: Decimal(math.floor(value)),
+        "ceil": lambda value: Decimal(math.ceil(value)),
         "to_number": _cut_off,
         "to_float": float,
         "to_string": lambda value: text_of(value, argument),
@@ -55,6 +59,13 @@ def _divide(left: Decimal, right: Decimal) -> float:
     if right == 0:
         raise Undefined("division by zero")
     return float(Fraction(left) / Fraction(right))
+
+
+def _remainder(left: Decimal, right: Decimal) -> Decimal:
+    """What a division that cuts off leaves: it has the sign of what is divided."""
+    if right == 0:
+        raise Undefined("division by zero")
+    return EXACT.add(EXACT.remainder(left, right), Decimal(0))  # -0 is 0
 
 
 def _cut_off(value: Decimal) -> int:

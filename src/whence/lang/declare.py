@@ -383,6 +383,9 @@ class _Declarer:
                 everywhere="everywhere" in statement.qualifiers,
                 equivalence=equivalence,
                 choices=tuple(choices),
+                helper=statement.helper,
+                table=statement.table,
+                tagged=statement.tagged,
             )
             for qualifier in statement.qualifiers:
                 if qualifier in _DIRECTIVE_QUALIFIERS:

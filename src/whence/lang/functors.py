@@ -167,7 +167,7 @@ REPLACEABLE = (
     frozenset(_MATH)
     | frozenset(_MOMENTS)
     | {
-        *("dist", "coalesce", "nullif", "to_bool", "to_date", "to_timestamp"),
+        *("dist", "compare", "coalesce", "nullif", "to_bool", "to_date", "to_timestamp"),
     }
 )
 
@@ -428,6 +428,7 @@ class Signature:
 Place = Primitive | frozenset[Primitive] | str
 
 _ADDABLE = ARITHMETIC | {SYMBOL}
+_COUNTED = INTEGRAL | {DECIMAL}
 SIGNATURES: dict[str, tuple[Signature, ...]] = {
     "+": (Signature((_ADDABLE, _ADDABLE), _ADDABLE),),
     "-": (
@@ -435,15 +436,15 @@ SIGNATURES: dict[str, tuple[Signature, ...]] = {
         Signature((ARITHMETIC - {UNSIGNED},), ARITHMETIC - {UNSIGNED}),
     ),
     **{op: (Signature((NUMERIC, NUMERIC), NUMERIC),) for op in ("*", "/", "^")},
-    **{
-        op: (Signature((INTEGRAL, INTEGRAL), INTEGRAL),) for op in ("%", "band", "bor", "bxor", "bshl", "bshr", "bshru")
-    },
+    "%": (Signature((_COUNTED, _COUNTED), _COUNTED),),
+    **{op: (Signature((INTEGRAL, INTEGRAL), INTEGRAL),) for op in ("band", "bor", "bxor", "bshl", "bshr", "bshru")},
     **{op: (Signature((LOGICAL, LOGICAL), LOGICAL),) for op in ("land", "lor", "lxor")},
     "bnot": (Signature((INTEGRAL,), INTEGRAL),),
     "lnot": (Signature((LOGICAL,), LOGICAL),),
     **{op: (Signature((ORDERED, ORDERED), ORDERED, variadic=True),) for op in ("min", "max")},
     **{name: (Signature((FLOAT,), FLOAT),) for name in _MATH},
     "dist": (Signature((NUMERIC,) * 4, FLOAT),),
+    "compare": (Signature((frozenset({DECIMAL}), frozenset({DECIMAL, NUMBER})), NUMBER),),
     "cat": (Signature((SYMBOL, SYMBOL), SYMBOL, variadic=True),),
     "strlen": (Signature((SYMBOL,), NUMBER),),
     "substr": (Signature((SYMBOL, NUMBER, NUMBER), SYMBOL),),
@@ -507,6 +508,7 @@ _NAMED: dict[tuple[str, str], Callable[..., Value]] = {
     **{(name, "any"): _math(name) for name in _MATH},
     **{(name, "any"): _moment(name) for name in _MOMENTS},
     ("dist", "any"): _dist,
+    ("compare", "any"): lambda left, right: (left > right) - (left < right),
     ("+", "symbol"): lambda left, right: left + right,
     ("cat", "any"): _joined,
     ("strlen", "any"): len,

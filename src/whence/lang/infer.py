@@ -39,7 +39,7 @@ from whence.lang.diagnostics import (
     WrongArity,
 )
 from whence.lang.functors import ARITHMETIC, NUMERIC, ORDERED, REPLACEABLE, SIGNATURES, Signature
-from whence.lang.later import Later
+from whence.lang.later import DIFFERENT, Later
 from whence.lang.normalize import FlatAggregate, FlatLiteral, FlatRange, FlatRule
 from whence.lang.program import Relation
 from whence.lang.tree import Span
@@ -428,7 +428,7 @@ class RuleInference:
             assert isinstance(each, Primitive)
             return each
 
-        if call.name in ("*", "/"):
+        if call.name in DIFFERENT:
             result = Slot(ARITHMETIC)
             self.program.later(Later(self, call.name, call, call.args, tuple(map(self._visit, call.args)), result))
             return result
@@ -494,7 +494,7 @@ class RuleInference:
         except Mismatch:
             limits = expected.root().options if isinstance(expected, Slot) else None
             if limits is not None and functor in SIGNATURES and not isinstance(actual, Slot):
-                limits = ARITHMETIC if functor in ("*", "/") else limits
+                limits = DIFFERENT.get(functor, frozenset()) | limits
                 self.program.found.append(_not_applicable(term.span, functor, actual, limits))
                 return
             related = []

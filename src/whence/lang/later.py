@@ -1,18 +1,25 @@
-"""Kinds that depend on others in a way that making two of them one cannot express: products, quotients and sums of decimals.
+"""Kinds that depend on others in a way that making two of them one cannot express: what is computed of decimals.
 
 What is known when a term is met is settled at once; the rest waits until other rules have said more.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Protocol
 
 from whence.lang import tree
-from whence.lang.functors import NUMERIC
-from whence.lang.types import FLOAT, MOST_DIGITS, DecimalKind, Kind, decimal_kind
+from whence.lang.functors import ARITHMETIC, NUMERIC
+from whence.lang.types import DECIMAL, FLOAT, MOST_DIGITS, DecimalKind, Kind, Primitive, decimal_kind
 from whence.lang.unify import Inferred, Slot
+
+# Functors whose result is of another kind than their arguments if these are decimals, and what they take.
+DIFFERENT: Mapping[str, frozenset[Primitive]] = {
+    **dict.fromkeys(("*", "/"), ARITHMETIC),
+    **dict.fromkeys(("floor", "ceil"), frozenset({FLOAT, DECIMAL})),
+}
 
 
 class Asking(Protocol):
@@ -43,7 +50,7 @@ class Later:
         is_told = told is not None and not isinstance(told, DecimalKind) and not (self.op == "/" and told == FLOAT)
         if not is_last and not is_told and all(kind is None for kind in kinds):
             return False
-        shared = Slot(NUMERIC)
+        shared = Slot(NUMERIC & DIFFERENT.get(self.op, NUMERIC))
         for term, given in zip(self.terms, self.given, strict=True):
             self.asking.agree(term, given, shared, self._where, self.op)
         self.asking.agree(self.whole, shared, self.result, self._where, self.op)
@@ -68,6 +75,8 @@ class Later:
     def _result(self, scales: list[int]) -> Kind:
         if self.op == "/":
             return FLOAT
+        if self.op in ("floor", "ceil"):
+            return decimal_kind(MOST_DIGITS, 0)
         if sum(scales) > MOST_DIGITS:
             self.asking.report_digits(self.whole, sum(scales))
         return decimal_kind(MOST_DIGITS, min(sum(scales), MOST_DIGITS))

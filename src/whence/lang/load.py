@@ -10,7 +10,7 @@ from itertools import groupby
 from pathlib import Path
 
 from whence.lang import tree
-from whence.lang.bags import is_companion
+from whence.lang.bags import is_helper
 from whence.lang.components import expand_components
 from whence.lang.declare import Declarations, declare, declare_uses
 from whence.lang.diagnostics import (
@@ -40,6 +40,7 @@ from whence.lang.preprocess import preprocess
 from whence.lang.program import Const, Program, Rule, Subsumption
 from whence.lang.source import Source
 from whence.lang.strata import stratify
+from whence.lang.table_facts import number_facts
 from whence.lang.transfers import check_transfers
 from whence.lang.tree import Span, walk
 from whence.lang.types import Value
@@ -149,7 +150,7 @@ def check(
     has_nil = nils.is_needed(has_nil=inference.has_nil)
     if has_nil:
         lowered = nils.settle(list(zip(lowered, flat, strict=True)))
-    rules = [each for each in lowered if isinstance(each, Rule)]
+    rules = number_facts([each for each in lowered if isinstance(each, Rule)], declarations.relations, functions, found)
     subsumptions = [each for each in lowered if isinstance(each, Subsumption)]
     _check_subsumptions(subsumptions, diagnostics)
     found += check_transfers(declarations.transfers, declarations.relations)
@@ -235,7 +236,7 @@ def _warn_unused(declarations: Declarations, rules: list[FlatRule], errors: _Err
             # What occurs once beside an error may be part of it.
             diagnostics.found += [] if errors.touch(span) else single
     for name, relation in declarations.relations.items():
-        if declarations.is_lost(name) or is_companion(name) or (name in filled and name in read):
+        if declarations.is_lost(name) or is_helper(name) or (name in filled and name in read):
             continue
         if diagnostics.source.place(relation.span).file.of_library:  # a component may offer more than a program takes
             continue

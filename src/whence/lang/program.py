@@ -13,6 +13,7 @@ from typing import Literal as OneOf
 from whence.html import shown_block, shown_table, shown_text, shown_title
 from whence.lang.diagnostics import Diagnostic
 from whence.lang.source import Source
+from whence.lang.tables import Table
 from whence.lang.tree import NOWHERE, Module, Span, walk
 from whence.lang.types import Field, Kind, Types, Value
 
@@ -183,7 +184,9 @@ class Relation:
     of key columns of which each value occurs once.
 
     `on_demand` says that only the tuples need to be derived that others ask for (Souffle's magic sets). `role` is what `.event`
-    or `.slow` says of the relation in an event program.
+    or `.slow` says of the relation in an event program, `table` what SQL says of the rows of a table. A `helper` is part of a
+    query that no user named: this is what one of its rows is called. The last column of a `tagged` relation is a term that only
+    tells by which way a row was derived: no rule looks into it.
     """
 
     name: str
@@ -198,8 +201,11 @@ class Relation:
     limit: int | None = None
     on_demand: bool = False
     role: OneOf["event", "slow"] | None = None
+    helper: str = ""
     window_span: Span = NOWHERE
     lifetime_span: Span = NOWHERE
+    table: Table | None = None
+    tagged: bool = False
 
     @property
     def arity(self) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import ROUND_HALF_UP, Context, Decimal
 from functools import cache
 
@@ -20,7 +20,9 @@ _MICROSECOND = timedelta(microseconds=1)
 
 _DECIMAL = re.compile(r"[+-]?(?:\d{1,40}(?:\.\d{0,40})?|\.\d{1,40})", re.ASCII)
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
-_TIMESTAMP = re.compile(r"(\d{4}-\d{2}-\d{2})(?:[ T](\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?))?", re.ASCII)
+_TIMESTAMP = re.compile(
+    r"(\d{4}-\d{2}-\d{2})(?:[ T](\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?) ?(Z|[+-]\d{2}(?::?\d{2})?)?)?", re.ASCII
+)
 
 
 def days_of(value: date) -> int:
@@ -125,9 +127,13 @@ def read_text(text: str, kind: Kind) -> Value:
     found = _TIMESTAMP.fullmatch(text)
     if found is None:
         return _refuse(text)
-    day, time = found.groups()
+    day, time, zone = found.groups()
     seconds, _, fraction = (time or "00:00").partition(".")
-    return datetime.fromisoformat(f"{day}T{seconds}{f'.{fraction:0<6}' if fraction else ''}")
+    local = datetime.fromisoformat(f"{day}T{seconds}{f'.{fraction:0<6}' if fraction else ''}{zone or ''}")
+    try:
+        return local if zone is None else local.astimezone(UTC).replace(tzinfo=None)
+    except OverflowError:
+        return _refuse(text)
 
 
 def _refuse(text: str) -> Value:

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cache
 from typing import Any, NamedTuple
 
+from whence.lang.tables import Table
+
 
 class Span(NamedTuple):
     """A half-open range of offsets into the preprocessed text."""
@@ -240,13 +242,21 @@ class TypeDecl:
 
 @dataclass(frozen=True, slots=True)
 class RelationDecl:
-    """`.decl a, b(attributes) qualifiers choice-domain …`; `choices` holds the key columns of each domain."""
+    """`.decl a, b(attributes) qualifiers choice-domain …`; `choices` holds the key columns of each domain.
+
+    `helper` says what a row of it is, if it is a part of a SQL query that the user did not name. `table` is what SQL says of
+    rows, which has no words in this language; the last column of a `tagged` relation is the way by which a row was derived
+    (UNION ALL).
+    """
 
     names: tuple[str, ...]
     attributes: tuple[Attribute, ...]
     qualifiers: tuple[str, ...] = ()
     choices: tuple[tuple[str, ...], ...] = ()
     span: Span = _span()
+    helper: str = ""
+    table: Table | None = None
+    tagged: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from whence.limits import (
     Limits,
     OnRound,
     RunawayError,
+    endless,
     keeps_deriving,
     late,
     makes_too_large,
@@ -21,6 +22,7 @@ from whence.limits import (
 )
 from whence.memory import MemoryWatch
 from whence.reference.solve import Solver
+from whence.reference.ways import round_trip
 
 
 @dataclass
@@ -35,6 +37,8 @@ class EvaluationGuard:
     last: tuple[Rule, Tuple] | None = None
     # The tuples of the relations outside the current stratum.
     settled: int = 0
+    # At how many tuples it is looked next whether a row comes from itself.
+    asked_at: int = 100
     stratum: Stratum | None = None
     memory: MemoryWatch = field(default_factory=MemoryWatch)
 
@@ -47,6 +51,7 @@ class EvaluationGuard:
         self.started = time.monotonic()
         self.settled = sum(len(table) for table in self.solver.tables.values())
         self.last = self.stratum = None
+        self.asked_at = self.settled + 100
 
     def begin(self, stratum: Stratum) -> None:
         if self.stratum is not None:
@@ -72,7 +77,19 @@ class EvaluationGuard:
             self.stop(f"after {self.limits.max_rounds} rounds")
         if self.limits.max_tuples is not None and total > self.limits.max_tuples:
             self.stop(f"at {total} tuples (limit {self.limits.max_tuples})")
+        self._refuse_round_trips(stratum, total)
         self.look()
+
+    def _refuse_round_trips(self, stratum: Stratum, total: int) -> None:
+        """Asked whenever there are twice as many tuples as before."""
+        if self.last is None or total < self.asked_at:
+            return
+        rule, row = self.last
+        relation = rule.head.relation
+        if stratum.recursive and relation in stratum.relations and self.program.relations[relation].tagged:
+            self.asked_at = 2 * total
+            if rows := round_trip(self.program, self.solver.tables, relation, row):
+                raise endless(self.program, rows)
 
     def seconds_left(self) -> float | None:
         timeout = self.limits.timeout

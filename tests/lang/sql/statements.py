@@ -8,19 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
 from random import Random
 
 SCHEMA = """
-CREATE TABLE t(a BIGINT, b BIGINT, s TEXT);
-CREATE TABLE u(k BIGINT PRIMARY KEY, a BIGINT, s TEXT NOT NULL);
-CREATE TABLE w(a BIGINT NOT NULL, x DOUBLE);
+CREATE TABLE t(a BIGINT, b BIGINT, s TEXT, d DATE, p DECIMAL(6,2));
+CREATE TABLE u(k BIGINT PRIMARY KEY, a BIGINT, s TEXT NOT NULL, m TIMESTAMP);
+CREATE TABLE w(a BIGINT NOT NULL, x DOUBLE, d DATE NOT NULL, q DECIMAL(9,3) NOT NULL);
 """
 TABLES = {
-    "t": (("a", "int"), ("b", "int"), ("s", "text")),
-    "u": (("k", "int"), ("a", "int"), ("s", "text")),
-    "w": (("a", "int"), ("x", "float")),
+    "t": (("a", "int"), ("b", "int"), ("s", "text"), ("d", "date"), ("p", "exact")),
+    "u": (("k", "int"), ("a", "int"), ("s", "text"), ("m", "time")),
+    "w": (("a", "int"), ("x", "float"), ("d", "date"), ("q", "exact")),
 }
-NOT_NULL = {("u", "k"), ("u", "s"), ("w", "a")}
+NOT_NULL = {("u", "k"), ("u", "s"), ("w", "a"), ("w", "d"), ("w", "q")}
+KINDS = ("int", "int", "text", "float", "date", "time", "exact", "exact")
+# Kinds whose values compare with each other.
+COMPARABLE = {"int": ("int", "exact", "float"), "exact": ("exact", "int", "float"), "date": ("date", "time")}
+DATES = (date(1969, 12, 31), date(2023, 12, 31), date(2024, 2, 29), date(2024, 3, 1))
+TIMES = (datetime(2024, 2, 29), datetime(2024, 2, 29, 12, 30, 1, 500000), datetime(1969, 12, 31, 23, 59, 59, 999999))  # noqa: DTZ001
 Row = tuple[object, ...]
 
 
@@ -35,6 +42,9 @@ def random_row(random: Random, table: str) -> Row:
         "int": lambda: random.choice((-1, 0, 1, 2, 3)),
         "text": lambda: random.choice(("", "a", "b", "ab", "A")),
         "float": lambda: random.choice((-0.5, 0.0, 0.25, 1.5)),
+        "date": lambda: random.choice(DATES),
+        "time": lambda: random.choice(TIMES),
+        "exact": lambda: Decimal(random.choice(("-1.5", "0", "0.25", "1", "1.5", "9999.99"))),
     }
     return tuple(
         None if random.random() < 0.25 and (table, name) not in NOT_NULL else values[kind]()
@@ -79,6 +89,10 @@ class Statements:
         if pick == 4 and kind != "text":
             name = self.random.choice(("GREATEST", "LEAST"))
             return f"{name}({self.value(kind, columns, inner)}, {self.value(kind, columns, inner)})"
+        if kind in ("date", "time", "exact"):
+            return self.scalar(kind, columns, inner)
+        if self.chance(0.3):
+            return self.of_scalars(kind, columns, inner)
         if kind == "text":
             form = self.random.choice(
                 ("{0} || {1}", "SUBSTRING({0}, 1, 1)", "CONCAT({0}, {1})", "UPPER({0})", "LOWER({0})")
@@ -91,10 +105,72 @@ class Statements:
             f"({self.value(kind, columns, inner)} + {self.value(self.random.choice(('int', 'float')), columns, inner)})"
         )
 
+    def scalar(self, kind: str, columns: list[Column], inner: int) -> str:
+        """A date, a timestamp or a decimal that is computed."""
+        whole = self.random.randrange(4)
+        unit = self.random.choice(("YEAR", "MONTH", "DAY", "WEEK", "HOUR", "MINUTE", "SECOND"))
+        trunc = self.random.choice(("year", "quarter", "month", "week", "day", "hour", "minute", "second"))
+        forms = {
+            "date": ("({date} + {whole})", "({date} - {whole})", "CAST({time} AS DATE)", "LAST_DAY({date})"),
+            "time": (
+                "({time} + INTERVAL '{whole}' {unit})",
+                "({date} - INTERVAL '{whole}' {unit})",
+                "({time} - INTERVAL '{whole} months {whole} days 01:02:03.5')",
+                "DATE_TRUNC('{trunc}', {time})",
+                "DATE_TRUNC('{trunc}', {date})",
+                "CAST({date} AS TIMESTAMP)",
+            ),
+            "exact": (
+                *("({exact} + {exact})", "({exact} - {exact})", "({exact} + {int})", "({near} * {near})", "(-{exact})"),
+                *(
+                    "({near} * {whole})",
+                    "ABS({exact})",
+                    "ROUND({exact}, {whole})",
+                    "ROUND({exact}, -1)",
+                    "FLOOR({exact})",
+                ),
+                *("CEIL({exact})", "TRUNC({exact})", "({exact} % 0.7)", "CAST({float} AS DECIMAL(9,2))"),
+                *("CAST({exact} AS DECIMAL(12,1))", "CAST({int} AS DECIMAL(8,3))", "CAST('12.345' AS DECIMAL(8,2))"),
+            ),
+        }
+        return self.filled(self.random.choice(forms[kind]), columns, inner, whole=whole, unit=unit, trunc=trunc)
+
+    def of_scalars(self, kind: str, columns: list[Column], inner: int) -> str:
+        """A number, a float or text made of a date, a timestamp or a decimal."""
+        part = self.random.choice(("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "DOW", "ISODOW", "DOY", "ISOYEAR"))
+        time = self.random.choice(("HOUR", "MINUTE", "SECOND", "MILLISECOND", "MICROSECOND", "DECADE", "CENTURY"))
+        unit = self.random.choice(("year", "quarter", "month", "day"))
+        forms = {
+            "int": (
+                *("EXTRACT({part} FROM {date})", "EXTRACT({time_part} FROM {time})", "DATE_PART('{part}', {time})"),
+                *(
+                    "({date} - {date})",
+                    "SIGN({exact})",
+                    "CAST({exact} AS BIGINT)",
+                    "DATE_DIFF('{unit}', {date}, {date})",
+                ),
+            ),
+            "float": ("({exact} / 4)", "CAST({exact} AS DOUBLE)", "({exact} + {float})", "EXTRACT(EPOCH FROM {time})"),
+            "text": ("CAST({date} AS TEXT)", "CAST({time} AS TEXT)", "CAST({exact} AS TEXT)", "({exact} || {text})"),
+        }
+        form = self.random.choice(forms[kind])
+        return self.filled(form, columns, inner, part=part, time_part=time, unit=unit)
+
+    def filled(self, form: str, columns: list[Column], inner: int, **words: object) -> str:
+        """The form with random values in it; `near` is a decimal that is not computed."""
+        values = {kind: self.value(kind, columns, inner) for kind in set(KINDS) if f"{{{kind}}}" in form}
+        return form.format(**values, near=self.value("exact", columns, 0), **words)
+
     def literal(self, kind: str) -> str:
+        if kind == "date":
+            return f"DATE '{self.random.choice(DATES)}'"
+        if kind == "time":
+            return f"TIMESTAMP '{self.random.choice(TIMES)}'"
+        if kind == "exact":
+            return self.random.choice(("0.25", "1.5", "1.50", "-0.005", "2.0"))
         if kind == "text":
             return self.random.choice(("''", "'a'", "'b'"))
-        return self.random.choice(("0.5", "1.5")) if kind == "float" else str(self.random.randrange(4))
+        return self.random.choice(("5e-1", "1.5e0")) if kind == "float" else str(self.random.randrange(4))
 
     # -- conditions
 
@@ -105,7 +181,8 @@ class Statements:
         one = self.value(kind, columns, low)
         if pick < 4:
             op = self.random.choice(("=", "<>", "<", "<=", ">", ">="))
-            return f"{one} {op} {self.value(kind, columns, low)}"
+            other = self.random.choice(COMPARABLE.get(kind, (kind,)))
+            return f"{one} {op} {self.value(other, columns, low)}"
         if pick == 4:
             return f"{one} IS {self.random.choice(('', 'NOT '))}NULL"
         if pick == 5:
@@ -125,7 +202,7 @@ class Statements:
         return f"{self.value('text', columns, low)} {like} {self.random.choice(_PATTERNS)}"
 
     def subquery_condition(self, columns: list[Column], outer: bool = True) -> str:
-        kind = self.random.choice(("int", "text"))
+        kind = self.random.choice(("int", "text", "date", "exact"))
         own = [column for column in columns if column.kind == kind] or None
         one = self.random.choice(own).name if own else self.literal(kind)
         inner, inside = self.source("i")
@@ -204,7 +281,7 @@ class Statements:
     def select(self, depth: int, kinds: list[str] | None = None) -> tuple[str, list[Column]]:
         text, columns = self.tables(depth)
         where = self.where(columns, depth)
-        asked = kinds or [self.random.choice(("int", "int", "text", "float")) for _ in range(self.random.randint(1, 3))]
+        asked = kinds or [self.random.choice(KINDS) for _ in range(self.random.randint(1, 3))]
         items, made = self.items(columns, asked)
         if kinds is None and self.chance(0.15):
             window, column = self.window(columns)
@@ -227,16 +304,22 @@ class Statements:
         keys = [column.name for column in columns if self.chance(0.3)]
         partition = f"PARTITION BY {', '.join(keys)} " if keys else ""
         name = self.name()
-        argument = self.random.choice([column.name for column in columns if column.kind == "int"] or ["1"])
+        numbers = [column for column in columns if column.kind in ("int", "exact")] or [Column("1", "int")]
+        chosen = self.random.choice(numbers)
+        argument = chosen.name
         function = self.random.choice(("RANK()", "DENSE_RANK()", "COUNT(*)", f"SUM({argument})", f"MAX({argument})"))
         needs = function in ("RANK()", "DENSE_RANK()")
         order = f"ORDER BY {self.order([self.random.choice(columns).name])}" if needs or self.chance(0.5) else ""
-        return f"{function} OVER ({partition}{order}) AS {name}", Column(name, "int")
+        kind = chosen.kind if function.startswith(("SUM", "MAX")) else "int"
+        return f"{function} OVER ({partition}{order}) AS {name}", Column(name, kind)
 
     def grouped(self, depth: int) -> tuple[str, list[Column]]:
         text, columns = self.tables(depth)
         where = self.where(columns, depth)
-        keys = [self.value(self.random.choice(("int", "text")), columns, 1) for _ in range(self.random.randrange(3))]
+        keys = [
+            self.value(self.random.choice(("int", "text", "date", "exact")), columns, 1)
+            for _ in range(self.random.randrange(3))
+        ]
         keys = [key for key in dict.fromkeys(keys) if "." in key]
         made = [Column(self.name(), "key") for _ in keys]
         items = [f"{key} AS {column.name}" for key, column in zip(keys, made, strict=True)]
@@ -256,21 +339,27 @@ class Statements:
         pick = self.random.randrange(6)
         if pick == 0:
             return f"COUNT(*){condition}", "int"
-        kind = self.random.choice(("int", "int", "text", "float"))
+        kind = self.random.choice(KINDS)
         value = self.value(kind, columns, 1)
         if pick == 1:
             return f"COUNT({self.random.choice(('', 'DISTINCT '))}{value}){condition}", "int"
         if pick in (2, 3):
             return f"{self.random.choice(('MIN', 'MAX'))}({value}){condition}", kind
-        value = self.value("int", columns, 1)
+        kind = self.random.choice(("int", "exact"))
+        value = self.value(kind, columns, 1)
         if pick == 4:
-            return f"SUM({self.random.choice(('', '', 'DISTINCT '))}{value}){condition}", "int"
+            return f"SUM({self.random.choice(('', '', 'DISTINCT '))}{value}){condition}", kind
         return f"AVG({value}){condition}", "float"
 
     def set_operation(self, depth: int) -> tuple[str, list[Column]]:
-        kinds = [self.random.choice(("int", "text")) for _ in range(self.random.randint(1, 2))]
+        kinds = [self.random.choice(("int", "text", "date", "exact")) for _ in range(self.random.randint(1, 2))]
         left, columns = self.select(depth - 1, kinds)
-        right, _ = self.select(depth - 1, kinds)
+        # Of two kinds that compare, the one that holds both is the result's.
+        others = [self.random.choice(COMPARABLE.get(kind, (kind,))[:2]) for kind in kinds]
+        right, _ = self.select(depth - 1, others)
+        wider = {("int", "exact"): "exact", ("date", "time"): "time"}
+        made = zip(columns, kinds, others, strict=True)
+        columns = [Column(column.name, wider.get((kind, other), kind)) for column, kind, other in made]
         word = self.random.choice(
             ("UNION", "UNION ALL", "UNION ALL", "EXCEPT", "INTERSECT", "EXCEPT ALL", "INTERSECT ALL")
         )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from datetime import date
 from random import Random
 
 import duckdb
@@ -28,15 +27,15 @@ def test_a_query_of_tpch_is_duckdbs(number: int, database: duckdb.DuckDBPyConnec
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         program = load(f"{SCHEMA} CREATE VIEW v AS {QUERIES[number]};", dialect="sql")
-    session = Session(program, facts={table: [as_text(row) for row in rows] for table, rows in data.items()})
+    session = Session(program, facts=dict(data))
     seen = [check(session, database, number, data)]
     for epoch in range(2):  # the refresh functions: new orders come, old ones go, each with its items
         new_orders, new_items = orders(random, range(100 + 10 * epoch, 106 + 10 * epoch))
         gone = set(random.sample([row[0] for row in data["orders"]], 4))
-        changes = [Update("+", "orders", as_text(row)) for row in new_orders]
-        changes += [Update("+", "lineitem", as_text(row)) for row in new_items]
+        changes = [Update("+", "orders", row) for row in new_orders]
+        changes += [Update("+", "lineitem", row) for row in new_items]
         for table in ("orders", "lineitem"):
-            changes += [Update("-", table, as_text(row)) for row in data[table] if row[0] in gone]
+            changes += [Update("-", table, row) for row in data[table] if row[0] in gone]
             data[table] = [row for row in data[table] if row[0] not in gone]
         data["orders"] += new_orders
         data["lineitem"] += new_items
@@ -54,10 +53,6 @@ def check(session: Session, database: duckdb.DuckDBPyConnection, number: int, da
     return any(value is not None for row in expected for value in row)
 
 
-def as_text(row: Row) -> Row:
-    """Dates are text in Whence."""
-    return tuple(value.isoformat() if isinstance(value, date) else value for value in row)
-
-
 def rounded(row: Row) -> Row:
-    return tuple(round(float(value), 4) if isinstance(value, int | float) else value for value in as_text(row))
+    """Averages and quotients are floats, as far as two ways of computing them agree; everything else is exact."""
+    return tuple(round(value, 4) if isinstance(value, float) else value for value in row)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date, timedelta
+from decimal import Decimal
 from random import Random
 
 Row = tuple[object, ...]
@@ -11,19 +12,20 @@ SCHEMA = """
 CREATE TABLE region(r_regionkey BIGINT PRIMARY KEY, r_name TEXT NOT NULL);
 CREATE TABLE nation(n_nationkey BIGINT PRIMARY KEY, n_name TEXT NOT NULL, n_regionkey BIGINT NOT NULL);
 CREATE TABLE supplier(s_suppkey BIGINT PRIMARY KEY, s_name TEXT NOT NULL, s_address TEXT NOT NULL, s_nationkey BIGINT NOT NULL,
-  s_phone TEXT NOT NULL, s_acctbal DOUBLE NOT NULL, s_comment TEXT NOT NULL);
+  s_phone TEXT NOT NULL, s_acctbal DECIMAL(15,2) NOT NULL, s_comment TEXT NOT NULL);
 CREATE TABLE customer(c_custkey BIGINT PRIMARY KEY, c_name TEXT NOT NULL, c_address TEXT NOT NULL, c_nationkey BIGINT NOT NULL,
-  c_phone TEXT NOT NULL, c_acctbal DOUBLE NOT NULL, c_mktsegment TEXT NOT NULL, c_comment TEXT NOT NULL);
+  c_phone TEXT NOT NULL, c_acctbal DECIMAL(15,2) NOT NULL, c_mktsegment TEXT NOT NULL, c_comment TEXT NOT NULL);
 CREATE TABLE part(p_partkey BIGINT PRIMARY KEY, p_name TEXT NOT NULL, p_mfgr TEXT NOT NULL, p_brand TEXT NOT NULL,
   p_type TEXT NOT NULL, p_size BIGINT NOT NULL, p_container TEXT NOT NULL);
 CREATE TABLE partsupp(ps_partkey BIGINT NOT NULL, ps_suppkey BIGINT NOT NULL, ps_availqty BIGINT NOT NULL,
-  ps_supplycost DOUBLE NOT NULL, PRIMARY KEY (ps_partkey, ps_suppkey));
+  ps_supplycost DECIMAL(15,2) NOT NULL, PRIMARY KEY (ps_partkey, ps_suppkey));
 CREATE TABLE orders(o_orderkey BIGINT PRIMARY KEY, o_custkey BIGINT NOT NULL, o_orderstatus TEXT NOT NULL,
-  o_totalprice DOUBLE NOT NULL, o_orderdate DATE NOT NULL, o_orderpriority TEXT NOT NULL, o_shippriority BIGINT NOT NULL,
+  o_totalprice DECIMAL(15,2) NOT NULL, o_orderdate DATE NOT NULL, o_orderpriority TEXT NOT NULL, o_shippriority BIGINT NOT NULL,
   o_comment TEXT NOT NULL);
 CREATE TABLE lineitem(l_orderkey BIGINT NOT NULL, l_partkey BIGINT NOT NULL, l_suppkey BIGINT NOT NULL,
-  l_linenumber BIGINT NOT NULL, l_quantity DOUBLE NOT NULL, l_extendedprice DOUBLE NOT NULL, l_discount DOUBLE NOT NULL,
-  l_tax DOUBLE NOT NULL, l_returnflag TEXT NOT NULL, l_linestatus TEXT NOT NULL, l_shipdate DATE NOT NULL,
+  l_linenumber BIGINT NOT NULL, l_quantity DECIMAL(15,2) NOT NULL, l_extendedprice DECIMAL(15,2) NOT NULL,
+  l_discount DECIMAL(15,2) NOT NULL, l_tax DECIMAL(15,2) NOT NULL,
+  l_returnflag TEXT NOT NULL, l_linestatus TEXT NOT NULL, l_shipdate DATE NOT NULL,
   l_commitdate DATE NOT NULL, l_receiptdate DATE NOT NULL, l_shipinstruct TEXT NOT NULL, l_shipmode TEXT NOT NULL,
   PRIMARY KEY (l_orderkey, l_linenumber));
 """
@@ -232,10 +234,17 @@ def orders(random: Random, keys: range) -> tuple[list[Row], list[Row]]:
             shipped, committed, received = (day + timedelta(days=random.randint(1, 90)) for _ in range(3))
             items.append(
                 (
-                    *(key, part, (part + random.randrange(3)) % 8, line, float(random.randint(1, 50)), _money(random)),
                     *(
-                        random.randint(0, 10) / 100,
-                        random.randint(0, 8) / 100,
+                        key,
+                        part,
+                        (part + random.randrange(3)) % 8,
+                        line,
+                        Decimal(random.randint(1, 50)),
+                        _money(random),
+                    ),
+                    *(
+                        Decimal(random.randint(0, 10)) / 100,
+                        Decimal(random.randint(0, 8)) / 100,
                         random.choice("RAN"),
                         random.choice("FO"),
                     ),
@@ -245,5 +254,5 @@ def orders(random: Random, keys: range) -> tuple[list[Row], list[Row]]:
     return made, items
 
 
-def _money(random: Random) -> float:
-    return random.randint(-999, 99999) / 100
+def _money(random: Random) -> Decimal:
+    return Decimal(random.randint(-999, 99999)) / 100

@@ -20,6 +20,7 @@ from whence.lang.sql.column_types import ColumnTypes, infer
 from whence.lang.sql.conversions import convert
 from whence.lang.sql.finish import rule
 from whence.lang.sql.inline import inline
+from whence.lang.sql.kinds import widened
 from whence.lang.sql.nodes import Functions
 from whence.lang.sql.nullability import nullable_columns
 from whence.lang.sql.parse import Statement, parse
@@ -92,8 +93,11 @@ def _module(catalog: Catalog) -> tree.Module:
     split_alternatives(catalog)
     types = infer(catalog)
     helpers = {relation.name for relation in catalog.relations if relation.inlinable}
+    drafts = [convert(draft, types, catalog) for draft in catalog.drafts]
+    if catalog.found:
+        return tree.Module(())
     rules: dict[str, list[tree.Rule]] = {}
-    for each in inline([rule(convert(draft, types), types) for draft in catalog.drafts], helpers):
+    for each in inline([rule(draft, types) for draft in drafts], helpers):
         rules.setdefault(each.heads[0].relation, []).append(each)
     nullable = nullable_columns(catalog, rules)
     statements: list[tree.Statement] = list(catalog.functors.values())
@@ -105,7 +109,8 @@ def _module(catalog: Catalog) -> tree.Module:
         if relation.inlinable and not own:
             continue
         statements.extend(_declaration(relation, types, nullable[relation.name]))
-        if relation.types is not None and not own:  # a table that the text fills itself has no file
+        # A table that the text fills itself has no file.
+        if relation.types is not None and relation.owner is None and not own:
             statements.append(tree.Directive("input", (relation.name,), span=relation.span))
         statements.extend(own)
         if relation.types is None and relation.owner is None:
@@ -129,7 +134,10 @@ def _functor(listing: Listing, types: ColumnTypes) -> list[tree.Statement]:
     nullable = rows.nullable or [False] * len(known)
     kinds = [f"{known[at] or 'number'}{'?' * nullable[at]}" for at in listing.entry]
     fields = tuple(tree.Attribute(f"c{at + 1}", tree.TypeRef(kind)) for at, kind in enumerate(kinds))
-    result = listing.kind or kinds[listing.argument].removesuffix("?")
+    result = listing.kind
+    if result is None:
+        argument = kinds[listing.argument].removesuffix("?")
+        result = widened(argument) if listing.is_sum else argument
     row = tree.TypeRef(listing.record)
     params = (tree.TypeRef("list", (row,)), *([row] if listing.takes_row else []))
     return [
@@ -154,4 +162,13 @@ def _declaration(relation: Relation, types: ColumnTypes, nullable: list[bool]) -
     kinds = [f"{kind}?" if null else kind for kind, null in zip_longest(known, nullable, fillvalue=False)]
     pairs = zip(names, kinds, strict=True)
     attributes = tuple(tree.Attribute(name, _type_ref(str(kind))) for name, kind in pairs)
-    return [tree.RelationDecl((relation.name,), attributes, span=relation.span)]
+    tagged = relation.tagged and not relation.existential
+    declaration = tree.RelationDecl(
+        (relation.name,),
+        attributes,
+        span=relation.span,
+        helper=relation.a_row,
+        table=relation.table,
+        tagged=tagged,
+    )
+    return [declaration]

@@ -38,8 +38,10 @@ def show_bags(catalog: Catalog) -> None:
 def _split(view: Relation, catalog: Catalog) -> str:
     assert view.columns is not None
     width = len(view.columns)
-    rows = catalog.add(replace(view, name=catalog.name_for(f"{view.name}.rows"), owner=view, query=None))
-    copies = Relation(catalog.name_for(f"{view.name}.copies"), [*view.columns, "copies"], owner=view, span=view.span)
+    rows = catalog.add(replace(view, name=catalog.name_for(f"{view.name}.rows"), owner=view, query=None, a_row="row"))
+    copies = Relation(
+        catalog.name_for(f"{view.name}.copies"), [*view.columns, "copies"], owner=view, span=view.span, a_row="row"
+    )
     view.nullable = (view.nullable or [False] * width)[:width]
     copies.nullable = [*view.nullable, False]
     copies.columns = [*view.columns, unique("copies", view.columns)]

@@ -1,4 +1,4 @@
-"""What a CREATE TABLE says about its rows: which columns may be null, and what tells rows apart."""
+"""What a CREATE TABLE says about its rows: which columns may be null, what tells rows apart, what they satisfy."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from sqlglot import exp
 from whence.lang.diagnostics import Diagnostic, SqlShape, SqlUnsupported
 from whence.lang.sql.nodes import inner
 from whence.lang.sql.parse import span_of
+from whence.lang.tables import Key
 
 _IGNORED = (exp.Reference, exp.ForeignKey)
 
@@ -49,21 +50,27 @@ class Constraints:
         sure = self._not_null | {_name(part) for key in self._primary for part in key}
         return [column.lower() not in sure for column in columns]
 
-    def keys(self, columns: list[str]) -> list[frozenset[int]]:
-        """The keys, as positions of columns. A UNIQUE column that may be null is none: several rows may be null there."""
+    def keys(self, columns: list[str]) -> list[Key]:
+        """What is PRIMARY KEY or UNIQUE, by the positions of columns."""
         places = {column.lower(): at for at, column in enumerate(columns)}
-        nullable = self.nullable(columns)
-        found: list[frozenset[int]] = []
-        for key in (*self._primary, *self._unique):
-            names = [_name(part) for part in key]
-            for part, name in zip(key, names, strict=True):
-                if name not in places:
-                    problem, advice = f"there is no column {name} to be a key", f"the columns are {', '.join(columns)}"
-                    self._found.append(SqlShape(span_of(part), problem=problem, advice=advice))
-            at = frozenset(places[name] for name in names if name in places)
-            if len(at) == len(set(names)) and not any(nullable[place] for place in at):
-                found.append(at)
+        found: list[Key] = []
+        for word, keys in (("PRIMARY KEY", self._primary), ("UNIQUE", self._unique)):
+            for key in keys:
+                names = [_name(part) for part in key]
+                for part, name in zip(key, names, strict=True):
+                    if name not in places:
+                        problem = f"there is no column {name} to be a key"
+                        advice = f"the columns are {', '.join(columns)}"
+                        self._found.append(SqlShape(span_of(part), problem=problem, advice=advice))
+                at = tuple(places[name] for name in dict.fromkeys(names) if name in places)
+                if len(at) == len(set(names)):
+                    found.append(Key(at, f"{word} ({', '.join(columns[place] for place in at)})"))
         return found
+
+
+def telling_apart(keys: list[Key], nullable: list[bool]) -> list[frozenset[int]]:
+    """The keys that every two rows differ in. One that may be null is none: several rows may be null there."""
+    return [frozenset(key.columns) for key in keys if not any(nullable[at] for at in key.columns)]
 
 
 def _name(part: exp.Expr) -> str:

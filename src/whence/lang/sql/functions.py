@@ -5,10 +5,13 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import date, datetime
 
 from sqlglot import exp
 
 from whence.lang import tree
+from whence.lang.declare import decimal_of
+from whence.lang.sql.dates import NAMED_PARTS, PARTS, last_day, unit_named
 from whence.lang.sql.formulas import counted
 
 # False comes before true.
@@ -24,16 +27,28 @@ AGGREGATES: Mapping[str, str] = {
 # Aggregates of truth values.
 TRUTHS = frozenset({"BOOL_AND", "BOOL_OR", "EVERY"})
 
-_TYPE_NAMES: Mapping[object, str] = {int: "number", float: "float", str: "symbol", bool: "bool"}
+_TYPE_NAMES: Mapping[object, str] = {
+    int: "number",
+    float: "float",
+    str: "symbol",
+    bool: "bool",
+    date: "date",
+    datetime: "timestamp",
+}
 
 _SQL_TYPES: Mapping[str, str] = {
     **dict.fromkeys(("TINYINT", "SMALLINT", "MEDIUMINT", "INT", "BIGINT"), "number"),
     **dict.fromkeys(("UTINYINT", "USMALLINT", "UMEDIUMINT", "UINT", "UBIGINT"), "unsigned"),
-    **dict.fromkeys(("FLOAT", "DOUBLE", "DECIMAL"), "float"),
+    **dict.fromkeys(("FLOAT", "DOUBLE"), "float"),
     "BOOLEAN": "bool",
     **dict.fromkeys(("TEXT", "VARCHAR", "NVARCHAR", "CHAR", "NCHAR", "NAME"), "symbol"),
-    **dict.fromkeys(("DATE", "TIMESTAMP", "TIMESTAMPTZ", "TIMESTAMPLTZ", "DATETIME", "TIME"), "symbol"),
+    **dict.fromkeys(("DATE", "DATE32"), "date"),
+    **dict.fromkeys(("TIMESTAMP", "TIMESTAMPNTZ", "TIMESTAMPTZ", "TIMESTAMPLTZ", "DATETIME"), "timestamp"),
+    "TIME": "symbol",
 }
+# What DECIMAL is without digits, as in DuckDB.
+_DEFAULT_DIGITS = (18, 3)
+TYPES = "the types are BIGINT, BIGINT UNSIGNED, DOUBLE, DECIMAL(p,s) with at most 18 digits, BOOLEAN, DATE, TIMESTAMP and TEXT"
 
 # Names that sqlglot takes for types of the user's own.
 _OTHER_TYPES: Mapping[str, str] = {
@@ -91,8 +106,13 @@ def _of_float(name: str) -> Builtin:
 
 
 BUILTINS: Mapping[str, Builtin] = {
-    **{name.upper(): _of_float(name) for name in "sqrt exp floor ceil sin cos tan asin acos atan".split()},
-    "CEILING": _of_float("ceil"),
+    **{name.upper(): _of_float(name) for name in "sqrt exp sin cos tan asin acos atan".split()},
+    "FLOOR": Builtin(1, 1, _call("floor")),
+    **dict.fromkeys(("CEIL", "CEILING"), Builtin(1, 1, _call("ceil"))),
+    "MAKE_DATE": Builtin(3, 3, _call("make_date")),
+    "DATE": Builtin(1, 1, _call("to_date")),
+    "LAST_DAY": Builtin(1, 1, lambda args: last_day(args[0])),
+    **{name: Builtin(1, 1, lambda args, name=name: PARTS[unit_named(name)](args[0])) for name in NAMED_PARTS},  # type: ignore[misc]
     "LN": _of_float("log"),
     "POW": Builtin(2, 2, _power),
     "ABS": Builtin(1, 1, _magnitude),
@@ -115,6 +135,13 @@ def type_of(node: exp.Expr | None) -> str | None:
     name = kind.name if hasattr(kind, "name") else str(kind)
     if name == "USERDEFINED":
         return _OTHER_TYPES.get(str(node.args.get("kind")).upper())
+    digits = [int(each.name) if each.name.isdecimal() else -1 for each in node.expressions]
+    if name == "DECIMAL":
+        precision, scale = (*digits, 0)[:2] if digits else _DEFAULT_DIGITS
+        kind_name = f"decimal({precision},{scale})"
+        return kind_name if len(digits) < 3 and decimal_of(kind_name) is not None else None
+    if _SQL_TYPES.get(name) == "timestamp" and digits not in ([], [6]):
+        return None  # fewer digits of a second would have to be cut off
     return _SQL_TYPES.get(name)
 
 

@@ -166,7 +166,9 @@ class Grouping:
         atoms = [formula for formula in self._body if isinstance(formula, tree.Atom)]
         filters = tree.Constraint | tree.Not | tree.Truth
         plain = len(atoms) == 1 and all(isinstance(formula, tree.Atom | filters) for formula in self._body)
-        if plain and not key_formulas:
+        # A key that is computed becomes a column, so that the rows of a group are found by it.
+        computed = any(isinstance(term, tree.Call | tree.Cast) for _, term in self._keys)
+        if plain and not key_formulas and not computed:
             return self._body
         columns = [variable for item in self._scope.items for variable in item.all_variables]
         needed = set(variables(tuple(term for _, term in self._keys)))

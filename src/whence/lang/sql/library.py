@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
 
-from whence.lang.sql.dates import PART_FUNCTIONS, truncate_date
+from whence.lang.scalars import EXACT, text_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +115,21 @@ def round_to(number: float, digits: int = 0) -> float:
     return whole / scale if digits >= 0 else whole * scale
 
 
+def round_even(number: float) -> float:
+    """To a whole number, halves to the even one: how a float becomes an integer."""
+    return float(round(number)) if math.isfinite(number) else number
+
+
+def round_tens(number: Decimal, digits: int) -> Decimal:
+    """To tens, hundreds and so on, halves away from zero."""
+    return EXACT.quantize(number, Decimal((0, (1,), -digits))).quantize(Decimal(1)) if digits > -40 else Decimal(0)
+
+
+def timestamp_text(at: datetime) -> str:
+    """With as many digits of a second as matter."""
+    return text_of(at).rstrip("0").rstrip(".") if at.microsecond else text_of(at)
+
+
 def truncate(number: float) -> float:
     return float(math.trunc(number)) if math.isfinite(number) else number
 
@@ -165,7 +182,11 @@ FUNCTIONS: Mapping[str, Function] = {
     "LOG10": Function(log10, ("float",), "float"),
     "LOG2": Function(log2, ("float",), "float"),
     "PI": Function(pi, (), "float"),
-    "DATE_TRUNC": Function(truncate_date, ("symbol", "symbol"), "symbol"),
-    **{f"EXTRACT_{part}": Function(call, ("symbol",), "number") for part, call in PART_FUNCTIONS.items()},
-    **{part: Function(call, ("symbol",), "number") for part, call in PART_FUNCTIONS.items() if part != "DOW"},
+}
+# What these are called in rules: of decimals, they are something else.
+OF_DECIMALS: Mapping[str, str] = {
+    "sql_round_to1": "ROUND",
+    "sql_round_to2": "ROUND",
+    "sql_truncate": "TRUNC",
+    "sql_sign": "SIGN",
 }

@@ -42,7 +42,7 @@ class Nulls(Terms):
             return not is_count(node, self.queries.functions)
         if isinstance(node, exp.Null):
             return True
-        if isinstance(node, exp.Literal | exp.Boolean | exp.Exists | exp.Interval | exp.DataType):
+        if isinstance(node, exp.Literal | exp.Boolean | exp.Exists | exp.DataType):
             return False
         if isinstance(node, exp.Is | exp.NullSafeEQ | exp.NullSafeNEQ):
             return False
@@ -100,8 +100,8 @@ class Nulls(Terms):
             divisor = node.expressions[-1] if name else node.expression
             if not _is_not_zero(divisor):
                 with self.aside() as formulas:
-                    # Floats can be divided by zero: which of the two this is, is known once types are.
-                    zero = tree.Constraint("zero", self.term(divisor), tree.Number(0), span_of(divisor))
+                    # Floats can be divided by zero: whether these are some is known once types are.
+                    zero = tree.Constraint("zero", self.term(node), tree.Number(0), span_of(divisor))
                 cases.append(conjunction([*formulas, zero]))
         return disjunction(cases)
 
@@ -156,9 +156,9 @@ def never_nil(body: list[tree.Formula]) -> set[str]:
         elif formula.op in ("<", "<=", ">", ">=", "match"):
             sure.update(variables(sides))
         elif formula.op in ("=", "!="):
-            sure.update(name for side in sides if isinstance(side, tree.Call) for name in variables(side))
+            sure.update(name for side in sides if isinstance(side, tree.Call | tree.Cast) for name in variables(side))
             if formula.op == "=" and any(
-                isinstance(side, tree.Number | tree.String | tree.Bool | tree.Call) for side in sides
+                isinstance(side, tree.Number | tree.String | tree.Bool | tree.Call | tree.Cast) for side in sides
             ):
                 sure.update(variables(sides))
     return sure

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
+from fractions import Fraction
 from math import fsum
 from operator import itemgetter
 from typing import Any
@@ -169,6 +171,8 @@ def _sum(values: list[Any]) -> Any:
 
 
 def _mean(values: list[Any]) -> float | None:
+    if values and isinstance(values[0], Decimal):
+        return float(sum(map(Fraction, values)) / len(values))
     return fsum(values) / len(values) if values else None
 
 

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
@@ -21,6 +22,7 @@ from whence.lang.diagnostics import Diagnostic, SqlSyntax, TooDeep, Unterminated
 from whence.lang.tree import NOWHERE, Span
 
 _STATEMENT = "whence_statement"
+INTERVAL = "whence_interval"
 _QUOTED = re.compile(r"""'(?:[^']|'')*+'|"(?:[^"]|"")*+"|--[^\n]*|/\*.*?\*/|['"]|/\*""", re.DOTALL)
 _CLOSERS = {"'": ("string", "'"), '"': ("quoted name", '"'), "/*": ("comment", "*/")}
 
@@ -50,6 +52,15 @@ class _Parser(Parser):
         TokenType.TRUE: lambda _, token: exp.Boolean(this=True).update_positions(token),
         TokenType.FALSE: lambda _, token: exp.Boolean(this=False).update_positions(token),
     }
+
+    def _parse_interval(self, *args: Any, **options: Any) -> exp.Add | exp.Interval | None:
+        """Keeps the text of an interval as it is written: sqlglot reads the first number and unit of it."""
+        begin = self._index
+        interval = super()._parse_interval(*args, **options)
+        if isinstance(interval, exp.Interval):
+            read = self._tokens[begin : self._index]
+            interval.meta[INTERVAL] = next((each.text for each in read if each.token_type == TokenType.STRING), None)
+        return interval
 
     def raise_error(self, message: str, token: Token | None = None) -> None:
         raise _SyntaxAt(message, token or self._curr or self._prev or None, at_end=not (token or self._curr))
@@ -146,8 +157,8 @@ def _refuse_dangling(chunk: Sequence[Token]) -> None:
 
 
 def _parsers_without(functions: Iterable[str]) -> dict[str, object]:
-    # STRING_AGG is read like any call: its arguments, then ORDER BY.
-    plain = {"STRING_AGG", *(name.upper() for name in functions)}
+    # These are read like any call: the arguments, of STRING_AGG with ORDER BY.
+    plain = {"STRING_AGG", "FLOOR", "CEIL", *(name.upper() for name in functions)}
     return {name: parser for name, parser in Parser.FUNCTION_PARSERS.items() if name not in plain}
 
 

@@ -29,6 +29,7 @@ from whence.lang.sql.relations import Assumed, Catalog, Draft, Env, Names, Relat
 from whence.lang.sql.scope import Item, Scope
 from whence.lang.sql.select_list import Column, aliased, expand, is_star
 from whence.lang.sql.sources import Sources
+from whence.lang.sql.tables import all_copies
 from whence.lang.sql.terms import NOTHING
 from whence.lang.sql.windows import Rows, Windows, windows_in
 
@@ -132,12 +133,18 @@ class Queries:
         return relation
 
     def derived_table(self, node: exp.Expr, scope: Scope, env: Env, *, lateral: bool = False) -> Relation:
-        relation = self.catalog.helper(scope.relation, node.alias or "derived")
+        relation = (
+            self.catalog.named(scope.relation, node.alias)
+            if node.alias
+            else self.catalog.helper(scope.relation, "derived")
+        )
         self.define(node, relation, env, scope if lateral else None, is_bag=scope.is_bag)
         return relation
 
-    def as_source(self, relation: Relation, *, is_bag: bool) -> Relation:  # noqa: ARG002
+    def as_source(self, relation: Relation, *, is_bag: bool) -> Relation:
         """What stands for a table, view or subquery in a FROM clause; what is not known yet of it is assumed."""
+        if relation.table is not None:
+            return relation if relation.table.is_set or not is_bag else all_copies(relation, self.catalog)
         # A query that is being translated and does not list its columns cannot be referred to meanwhile.
         if not any(each.state is State.OPEN and each.columns is None for each in self.catalog.relations):
             self.translate(relation)
@@ -181,6 +188,9 @@ class Queries:
         names: dict[str, Relation] = {}
         inside = Env(names, env)
         defined: list[Relation] = []
+        if search := with_.args.get("search") or with_.args.get("cycle"):
+            word = "CYCLE" if str(search.args.get("kind")) == "CYCLE" else "SEARCH"
+            self._refuse(search.this, word, "UNION ends on cycles; a column of its own can tell the depth or the way")
         for cte in with_.expressions:
             name, listed = cte.alias, [part.name for part in cte.args["alias"].args.get("columns") or ()]
             if name.lower() in names:
@@ -202,7 +212,7 @@ class Queries:
     def _named_helper(self, relation: Relation, name: str) -> Relation:
         free = self.catalog.name_for(name)
         if name.lower() in self.catalog.globals or free != name:
-            return self.catalog.helper(relation, name)
+            return self.catalog.named(relation, name)
         return self.catalog.add(Relation(free, owner=relation.view, span=relation.span))
 
     def _union(self, query: exp.Expr, relation: Relation, env: Env, parent: Scope | None, *, is_bag: bool) -> None:
@@ -262,6 +272,7 @@ class Queries:
         if len(left.columns) != len(right.columns):
             self._different_widths(query, word, len(left.columns), len(right.columns))
             return
+        self.catalog.paired.append((left, right))
         relation.outer.update(left.outer)
         relation.outer.update(right.outer)
         scope = self._scope(relation, env, parent)

@@ -14,6 +14,7 @@ from sqlglot import exp
 
 from whence.lang import tree
 from whence.lang.diagnostics import Diagnostic
+from whence.lang.tables import Table
 from whence.lang.tree import NOWHERE, Span
 
 # Words that a Datalog variable cannot be.
@@ -21,6 +22,9 @@ _RESERVED = frozenset(
     "as band bnot bor bshl bshr bshru bxor contains count false land lnot lor lxor match max mean min nil range sum"
     " true".split()
 )
+
+# What the rows of a helper are called, by its purpose, where "row" does not say it.
+_ROWS = {"some": "value that is not null", "partner": "partner"}
 
 
 class State(Enum):
@@ -44,7 +48,11 @@ class Relation:
 
     The relation of a subquery that is used as a value is `partial`: where the value is null it has no row. It has to be
     `single`, with one row at most for each row of the outer query. The last column of a relation that `lists` rows is
-    the list of that name (`Listing`).
+    the list of that name (`Listing`). `a_row` is what one row of a helper is called where proofs speak of it; relations
+    that users name have their own names for that.
+
+    A table has the constraints `table`. Where its rows may be equal, `counted` is the relation of all its copies, once a
+    query has asked for it.
     """
 
     name: str
@@ -66,6 +74,10 @@ class Relation:
     single: bool = False
     lists: str | None = None
     keys: list[frozenset[int]] = field(default_factory=list)
+    a_row: str = ""
+    table: Table | None = None
+    checks: list[exp.Expr] = field(default_factory=list)
+    counted: Relation | None = None
 
     @property
     def view(self) -> Relation:
@@ -131,7 +143,8 @@ class Draft:
 class Listing:
     """Rows collected for a function of ordered rows: the columns `entry` of a relation, as a list of records.
 
-    `kind` is that of the function's result, or None for that of the argument at the place `argument` of an entry.
+    `kind` is that of the function's result, or None for that of the argument at the place `argument` of an entry, or for
+    that of its sum.
     """
 
     name: str
@@ -141,6 +154,7 @@ class Listing:
     nullable: bool = False
     argument: int = 0
     takes_row: bool = True
+    is_sum: bool = False
 
     @property
     def record(self) -> str:
@@ -158,7 +172,10 @@ class Assumed:
 
 @dataclass
 class Catalog:
-    """Everything found and made so far. `assumed` is by name, and holds what an earlier translation found out."""
+    """Everything found and made so far. `assumed` is by name, and holds what an earlier translation found out.
+
+    The columns of relations that are `paired`, the two sides of EXCEPT or INTERSECT, have the same types.
+    """
 
     globals: dict[str, Relation] = field(default_factory=dict)
     relations: list[Relation] = field(default_factory=list)
@@ -170,6 +187,12 @@ class Catalog:
     listings: dict[str, Listing] = field(default_factory=dict)
     made_functions: dict[str, Callable[..., object]] = field(default_factory=dict)
     functors: dict[str, tree.FunctorDecl] = field(default_factory=dict)
+    paired: list[tuple[Relation, Relation]] = field(default_factory=list)
+
+    def provide(self, name: str, function: Callable[..., object], params: Iterable[str], result: str) -> None:
+        """Makes a Python function one that rules can call."""
+        self.functors[name] = tree.FunctorDecl(name, tuple(map(tree.TypeRef, params)), tree.TypeRef(result))
+        self.made_functions[name] = function
 
     def name_for(self, wish: str) -> str:
         return unique(legal(wish, dots=True), {relation.name.lower() for relation in self.relations})
@@ -179,8 +202,15 @@ class Catalog:
         return relation
 
     def helper(self, relation: Relation, purpose: str, columns: list[str] | None = None) -> Relation:
-        view = relation.view
-        return self.add(Relation(self.name_for(f"{view.name}.{purpose}"), columns, owner=view, span=relation.span))
+        view, a_row = relation.view, _ROWS.get(purpose, "row")
+        name = self.name_for(f"{view.name}.{purpose}")
+        return self.add(Relation(name, columns, owner=view, span=relation.span, a_row=a_row))
+
+    def named(self, relation: Relation, name: str) -> Relation:
+        """A helper that the text names."""
+        made = self.helper(relation, name)
+        made.a_row = ""
+        return made
 
 
 class Names:

@@ -7,16 +7,17 @@ from sqlglot import exp
 from whence.lang import tree
 from whence.lang.diagnostics import Redefined, SqlShape, SqlSyntax, SqlUnknownColumn, SqlUnknownTable, SqlUnsupported
 from whence.lang.sql.conditions import Conditions
-from whence.lang.sql.constraints import Constraints
+from whence.lang.sql.constraints import Constraints, telling_apart
 from whence.lang.sql.formulas import counted
-from whence.lang.sql.functions import type_of
+from whence.lang.sql.functions import TYPES, type_of
 from whence.lang.sql.nodes import Functions
 from whence.lang.sql.parse import Statement, span_of
 from whence.lang.sql.queries import Queries
 from whence.lang.sql.relations import Catalog, Draft, Names, Relation, State, unique
 from whence.lang.sql.scope import Scope
+from whence.lang.sql.tables import add_checks, add_copies
+from whence.lang.tables import Table
 
-_TYPES = "the types are BIGINT, BIGINT UNSIGNED, DOUBLE and TEXT"
 _KINDS = (exp.MaterializedProperty, exp.TemporaryProperty)
 _CREATE_PARTS = frozenset("this kind replace exists expression properties".split())
 _INSERT_PARTS = frozenset("this expression".split())
@@ -43,8 +44,14 @@ class Statements:
             self._catalog.found.append(SqlUnsupported(statement.span, feature=_word(node), advice=advice))
 
     def translate(self) -> None:
+        tables = [relation for relation in self._catalog.globals.values() if relation.table is not None]
+        for table in tables:
+            if not table.keys and not self._catalog.as_sets:
+                add_copies(table, self._catalog)
         for relation in list(self._catalog.globals.values()):
             self._queries.translate(relation)
+        for table in tables:
+            add_checks(table, self._queries)
         for insert in self._inserts:
             self._insert(insert)
 
@@ -117,18 +124,21 @@ class Statements:
                 SqlShape(span_of(table), problem=problem, advice="list them: (a TEXT, b BIGINT)")
             )
         made = Relation(name, columns, listed=True, types=types, state=State.DONE, span=span_of(table))
-        made.nullable, made.keys = constraints.nullable(columns), constraints.keys(columns)
+        keys = constraints.keys(columns)
+        made.nullable = constraints.nullable(columns)
+        made.keys, made.table = telling_apart(keys, made.nullable), Table(tuple(keys))
+        made.checks = constraints.checks
         self._add(name, made, "table", replaces=bool(node.args.get("replace")))
 
     def _type(self, column: exp.Expr) -> str:
         kind = column.args.get("kind")
         if kind is None:
             problem = f"column {column.name} has no type"
-            self._catalog.found.append(SqlShape(span_of(column), problem=problem, advice=_TYPES))
+            self._catalog.found.append(SqlShape(span_of(column), problem=problem, advice=TYPES))
             return "symbol"
         found = type_of(kind)
         if found is None:
-            self._refuse(column, f"the type {kind.sql()}", _TYPES)
+            self._refuse(column, f"the type {kind.sql()}", TYPES)
         return found or "symbol"
 
     def _create_view(self, node: exp.Create, name: str, table: exp.Expr, parts: list[exp.Expr]) -> None:

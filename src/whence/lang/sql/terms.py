@@ -14,9 +14,11 @@ from sqlglot import exp
 
 from whence.lang import tree
 from whence.lang.diagnostics import BadLiteral, SqlShape, SqlUnsupported
-from whence.lang.sql.dates import PARTS, UNITS, shift_date, span_of_interval
+from whence.lang.sql.constants import negated, written
+from whence.lang.sql.date_terms import BY_UNIT, by_unit, extracted, is_interval, shifted, written_moment
 from whence.lang.sql.formulas import conjunction, counted, disjunction
-from whence.lang.sql.functions import AGGREGATES, BUILTINS, declare, find_registered, type_of
+from whence.lang.sql.functions import AGGREGATES, BUILTINS, TYPES, declare, find_registered, type_of
+from whence.lang.sql.kinds import MOMENTS, is_decimal
 from whence.lang.sql.library import FUNCTIONS
 from whence.lang.sql.logic import Want
 from whence.lang.sql.nodes import Functions, case_branches, equality, inner, is_predicate, name_of
@@ -43,6 +45,8 @@ _CONVERSIONS = {
     "float": "to_float",
     "symbol": "to_string",
     "bool": "to_bool",
+    "date": "to_date",
+    "timestamp": "to_timestamp",
 }
 _PARTS = frozenset(
     "_type alias catalog db default expression expressions field high ifs is_string length low negate position query safe start"
@@ -127,40 +131,15 @@ class Terms:
         return self.scope.column(node)
 
     def _operation(self, node: exp.Expr) -> tree.Term:
-        if isinstance(node, exp.Add | exp.Sub) and isinstance(inner(node.expression), exp.Interval):
-            return self._shifted(node, inner(node.expression))
+        if isinstance(node, exp.Add | exp.Sub) and is_interval(node.expression):
+            return shifted(self, node, node.this, node.expression)
+        if isinstance(node, exp.Add) and is_interval(node.this):
+            return shifted(self, node, node.expression, node.this)
         left, right = self.term(node.this), self.term(node.expression)
         return tree.Call(_OPERATORS[type(node)], (left, right), span=span_of(node))
 
-    def _shifted(self, node: exp.Expr, interval: exp.Expr) -> tree.Term:
-        """A date with an interval added or taken away."""
-        count = interval.this.name if interval.this is not None else ""
-        unit = interval.args.get("unit")
-        sign = -1 if isinstance(node, exp.Sub) else 1
-        if not count.removeprefix("-").isdecimal() or unit is None:
-            return self.refuse(interval, "this INTERVAL", "write a number and a unit: INTERVAL '3' DAY")
-        span = span_of_interval(sign * int(count), unit.name)
-        if span is None:
-            return self.refuse(interval, f"INTERVAL in {unit.name}", f"the units are {', '.join(UNITS)}")
-        date = self.term(node.this)
-        made = "sql_shift_date"
-        params = tuple(map(tree.TypeRef, ("symbol", "number", "number", "number")))
-        self.queries.catalog.functors[made] = tree.FunctorDecl(made, params, tree.TypeRef("symbol"))
-        self.queries.catalog.made_functions[made] = shift_date
-        if isinstance(date, tree.Call) and date.name == "to_string":  # DATE '…' is text already
-            date = date.args[0]
-        if isinstance(date, tree.String):
-            try:
-                return tree.String(shift_date(date.value, *span), span_of(node))
-            except ValueError:
-                return self.refuse(node.this, "a date in this form", "write DATE '1995-03-15'")
-        return tree.Call(made, (date, *map(tree.Number, span)), registered=True, span=span_of(node))
-
     def _extract(self, node: exp.Expr) -> tree.Term:
-        part = node.this.name.upper()
-        if part not in PARTS:
-            return self.refuse(node, f"EXTRACT of {part}", f"the parts are {', '.join(PARTS)}")
-        return self._library(node, f"EXTRACT_{part}", [node.expression])
+        return extracted(self, node)
 
     def _literal(self, node: exp.Expr) -> tree.Term:
         span = span_of(node)
@@ -169,25 +148,30 @@ class Terms:
         text = node.name.replace("_", "")
         if text.isdecimal():
             if len(text) > 20 or int(text) >= 1 << 64:
-                self._bad_literal(span, node.name, "does not fit in 64 bits", "write it as a float or as text")
+                self.bad_literal(span, node.name, "does not fit in 64 bits", "write it as a float or as text")
                 return NOTHING
             return tree.Number(int(text), "", span)
+        exact = written(text, span) if text.replace(".", "", 1).isdecimal() else None
+        if exact is not None:
+            return exact
         try:
             value = float(text)
         except ValueError:
             value = float("inf")
         if value == float("inf"):
-            self._bad_literal(span, node.name, "is not a number that a float can hold", "write a smaller one")
+            self.bad_literal(span, node.name, "is not a number that a float can hold", "write a smaller one")
             return NOTHING
         return tree.Number(value, ".", span)
 
-    def _bad_literal(self, span: tree.Span, literal: str, problem: str, advice: str) -> None:
+    def bad_literal(self, span: tree.Span, literal: str, problem: str, advice: str) -> None:
         self.scope.found.append(BadLiteral(span, literal=literal, problem=problem, advice=advice))
 
     def _negative(self, node: exp.Expr) -> tree.Term:
         term = self.term(node.this)
         if isinstance(term, tree.Number) and isinstance(inner(node.this), exp.Literal):
             return tree.Number(-term.value, term.suffix, span_of(node))
+        if isinstance(term, tree.Cast) and isinstance(inner(node.this), exp.Literal):
+            return negated(term)
         return tree.Call("-", (term,), span=span_of(node))
 
     def _bit_complement(self, node: exp.Expr) -> tree.Term:
@@ -203,10 +187,13 @@ class Terms:
     def _conversion(self, node: exp.Expr) -> tree.Term:
         to = type_of(node.args.get("to"))
         if to is None:
-            return self.refuse(
-                node, f"the type {node.args['to'].sql()}", "the types are BIGINT, DOUBLE, TEXT and BOOLEAN"
-            )
-        return tree.Call(_CONVERSIONS[to], (self.term(node.this),), span=span_of(node))
+            return self.refuse(node, f"the type {node.args['to'].sql()}", TYPES)
+        given = inner(node.this)
+        if to in MOMENTS and isinstance(given, exp.Literal) and given.is_string:
+            return written_moment(self, node, given, to)
+        if is_decimal(to):
+            return tree.Cast(self.term(given), tree.TypeRef(to), span_of(node))
+        return tree.Call(_CONVERSIONS[to], (self.term(given),), span=span_of(node))
 
     def _substring(self, node: exp.Expr) -> tree.Term:
         args = [node.this, node.args.get("start"), node.args.get("length")]
@@ -228,6 +215,8 @@ class Terms:
             return NOTHING
         if name in self._OVER_NULLS:
             return self._OVER_NULLS[name](self, node)
+        if name in BY_UNIT:
+            return by_unit(self, node)
         if name in BUILTINS:
             return self._builtin(node, name, node.expressions)
         if name in FUNCTIONS:
@@ -242,12 +231,10 @@ class Terms:
             arity = (
                 f"{most - function.optional} or {most} arguments" if function.optional else counted(most, "argument")
             )
-            self._wrong_arity(node, name, arity, len(args))
+            self.wrong_arity(node, name, arity, len(args))
             return NOTHING
         made = f"sql_{function.call.__name__}{len(args) if function.optional else ''}"
-        params = tuple(tree.TypeRef(kind) for kind in function.params[: len(args)])
-        self.queries.catalog.functors[made] = tree.FunctorDecl(made, params, tree.TypeRef(function.result))
-        self.queries.catalog.made_functions[made] = function.call
+        self.queries.catalog.provide(made, function.call, function.params[: len(args)], function.result)
         return tree.Call(made, tuple(map(self.term, args)), registered=True, span=span_of(node))
 
     def _trim(self, node: exp.Expr) -> tree.Term:
@@ -262,7 +249,7 @@ class Terms:
         builtin = BUILTINS[name]
         terms = tuple(self.term(arg) for arg in args)
         if not builtin.takes(len(terms)):
-            self._wrong_arity(node, name, builtin.arity, len(terms))
+            self.wrong_arity(node, name, builtin.arity, len(terms))
             return NOTHING
         if name.startswith("SUBSTR") and isinstance(terms[1], tree.Number) and terms[1].value < 1:
             return self.refuse(args[1], f"{name} from a position below 1", "the first character is at position 1")
@@ -277,18 +264,18 @@ class Terms:
                 SqlShape(
                     span_of(node),
                     problem=f"the function {name} does not say the types of its arguments and its result",
-                    advice="annotate each of them with int, float, str or bool",
+                    advice="annotate each of them with int, float, str, bool, date or datetime",
                 )
             )
             return NOTHING
         expected = len(declaration.params)
         if expected != len(node.expressions):
-            self._wrong_arity(node, name, counted(expected, "argument"), len(node.expressions))
+            self.wrong_arity(node, name, counted(expected, "argument"), len(node.expressions))
         self.queries.catalog.functors[name] = declaration
         args = tuple(self.term(arg) for arg in node.expressions)
         return tree.Call(name, args, registered=True, span=span_of(node))
 
-    def _wrong_arity(self, node: exp.Expr, name: str, arity: str, found: int) -> None:
+    def wrong_arity(self, node: exp.Expr, name: str, arity: str, found: int) -> None:
         self.scope.found.append(
             SqlShape(span_of(node), problem=f"the function {name} takes {arity}, not {found}", advice="check the call")
         )
@@ -334,14 +321,14 @@ class Terms:
         """COALESCE: the first that is not null."""
         args = node.expressions
         if not args:
-            self._wrong_arity(node, node.name, "1 or more arguments", 0)
+            self.wrong_arity(node, node.name, "1 or more arguments", 0)
             return NOTHING
-        last = next((at for at, arg in enumerate(args) if not self.may_be_null(arg)), len(args) - 1)
-        if last == 0:
+        if len(args) == 1:
             return self.term(args[0])
+        # Those behind one that is never null have no say in the value, but in its type.
         result = self.scope.fresh("first")
         cases: list[tree.Formula] = []
-        for at, arg in enumerate(args[: last + 1]):
+        for at, arg in enumerate(args):
             if isinstance(inner(arg), exp.Null):
                 continue
             with self.aside() as formulas:
@@ -353,7 +340,7 @@ class Terms:
 
     def _null_if(self, node: exp.Expr) -> tree.Term:
         if len(node.expressions) != 2:
-            self._wrong_arity(node, node.name, "2 arguments", len(node.expressions))
+            self.wrong_arity(node, node.name, "2 arguments", len(node.expressions))
             return NOTHING
         one, other = node.expressions
         self.formulas.append(self.condition(equality(one, other), Want.NOT_TRUE))

@@ -163,7 +163,9 @@ class Windows:
         begin = len(specification.order) + len(identity)
         nullable = nullable or kind is None
         places = [columns.index(each) for each in entry]
-        self._catalog.listings[name] = Listing(name, rows, places, kind, nullable=nullable, argument=begin)
+        self._catalog.listings[name] = Listing(
+            name, rows, places, kind, nullable=nullable, argument=begin, is_sum=function == "SUM"
+        )
         otherwise = {"number": 0, "float": 0.0}.get(kind or "")
         self._catalog.made_functions[name] = Over(function, specification.orders, begin, specification.frame, otherwise)
         all_rows = scope.fresh("rows")

@@ -1,0 +1,61 @@
+"""The keys of tables whose rows come as columns: looked at without a tuple for each row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whence.constraints import Broken, ConstraintError, Constraints
+from whence.io.plain_columns import Coded, PlainColumns, Words, repetitions
+from whence.lang.tables import Key
+from whence.lang.types import FLOAT, LEAST, UNSIGNED, Field, Kind, Nullable, Tuple, Value, base
+
+_BITS: Mapping[Kind, type[np.generic]] = {UNSIGNED: np.uint64, FLOAT: np.float64}
+
+
+def check_columns(given: Mapping[str, PlainColumns], constraints: Constraints) -> None:
+    """Raises ConstraintError if two rows of a table have the same key."""
+    for name, columns in given.items():
+        fields = constraints.program.relations[name].fields
+        for key in constraints.tables[name].keys if name in constraints.tables else ():
+            found = _repeated(columns, key, fields)
+            if found is not None:
+                row, other = (_row(columns, at, fields) for at in found)
+                raise ConstraintError(Broken(found[0], name, row, key.text, other), f"row {found[0] + 1}")
+
+
+def _repeated(columns: PlainColumns, key: Key, fields: Sequence[Field]) -> tuple[int, int] | None:
+    """The first row whose key another has before it, and that one. Where a key is nil it is equal to none."""
+    known = np.ones(len(columns), dtype=np.bool_)
+    words: list[NDArray[np.int64]] = []
+    for at in key.columns:
+        each, may_be_nil = columns.columns[at], isinstance(fields[at].kind, Nullable)
+        words.append(each.places.astype(np.int64) if isinstance(each, Coded) else each)
+        if may_be_nil and isinstance(each, Coded):
+            known &= np.array([value is not None for value in each.values], dtype=np.bool_)[each.places]
+        elif may_be_nil:
+            known &= words[-1] != LEAST
+    places = np.flatnonzero(known)
+    again = repetitions(np.column_stack([each[known] for each in words]))
+    if not len(again):
+        return None
+    at, other, _ = again[np.argmin(again[:, 0])]
+    return int(places[at]), int(places[other])
+
+
+def _row(columns: PlainColumns, at: int, fields: Sequence[Field]) -> Tuple:
+    return tuple([_value(each, at, field.kind) for each, field in zip(columns.columns, fields, strict=True)])
+
+
+def _value(column: Words | Coded, at: int, kind: Kind) -> Value:
+    if isinstance(column, Coded):
+        found: Value = column.values[int(column.places[at])]
+        return found
+    word = column[at : at + 1]
+    if isinstance(kind, Nullable) and word[0] == LEAST:
+        return None
+    bits = _BITS.get(base(kind), np.int64)
+    return cast("Value", word.view(bits)[0].item())
