@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from whence.lang.program import Program, Rule, Subsumption
@@ -27,12 +27,42 @@ class RunawayError(Exception):
     """A limit was reached. The message names the rule that keeps deriving, and a tuple it derived last."""
 
 
-def runaway(program: Program, rule: Rule, row: Tuple, when: str) -> RunawayError:
+def runaway(program: Program, rule: Rule, row: Tuple, when: str, round_trip: str = "") -> RunawayError:
     """The error for a rule that keeps deriving."""
     return RunawayError(
-        f"stopped {when}{keeps_deriving(program, rule, row)}\n"
+        f"stopped {when}{keeps_deriving(program, rule, row)}{round_trip}\n"
         "  hint: bound what the rule counts up (x < 100), or raise --max-rounds, --max-tuples or --timeout"
     )
+
+
+def endless(program: Program, rows: Sequence[tuple[str, Tuple]]) -> RunawayError:
+    """The error for a recursion through UNION ALL in which a row comes from an equal one, by way of the others."""
+    name = rows[-1][0]
+    place = program.source.place(program.relations[name].span)
+    return RunawayError(
+        f"{_plain(name)} ({place.file.name}:{place.line}) has no end: with UNION ALL, a row that comes from itself comes again "
+        f"and again: {_steps(rows)}\n"
+        "  hint: write UNION, which ends on every cycle, or bound the recursion: count its steps in a column, and say "
+        "WHERE steps < 100"
+    )
+
+
+def goes_round(rows: Sequence[tuple[str, Tuple]]) -> str:
+    """What to say of a recursion that takes the same step over and over, with other values each time."""
+    return f"; it goes round: {_steps(rows)}"
+
+
+def _steps(rows: Sequence[tuple[str, Tuple]]) -> str:
+    shown = [f"{_plain(name)}({', '.join(map(repr, row))})" for name, row in rows]
+    if len(shown) > _MOST_STEPS:
+        left = len(shown) - _MOST_STEPS
+        shown[_MOST_STEPS - 1 : -1] = [f"… {left:,} more …"]
+    return " -> ".join(shown)
+
+
+def _plain(name: str) -> str:
+    """The view whose rows a relation holds."""
+    return name.removesuffix(".rows")
 
 
 def late(
@@ -42,7 +72,7 @@ def late(
     when = f"after {timeout:g} s"
     if current is None or (last is not None and current is last[0]):
         return RunawayError(f"stopped {when}") if last is None else runaway(program, *last, when)
-    derived = "" if last is None else f"; the last new tuple was {show_row(*last)}"
+    derived = "" if last is None else f"; the last new tuple was {show_row(program, *last)}"
     return RunawayError(f"stopped {when} in {name_rule(program, current)}{derived}\n  hint: raise --timeout")
 
 
@@ -74,6 +104,7 @@ def makes_too_large(program: Program, rule: Rule | Subsumption, error: TooLarge)
 
 
 _SHOWN = 3
+_MOST_STEPS = 12
 
 
 def _gigabytes(size: int) -> str:
@@ -81,7 +112,7 @@ def _gigabytes(size: int) -> str:
 
 
 def keeps_deriving(program: Program, rule: Rule, row: Tuple) -> str:
-    return f": {name_rule(program, rule)} keeps deriving, most recently {show_row(rule, row)}"
+    return f": {name_rule(program, rule)} keeps deriving, most recently {show_row(program, rule, row)}"
 
 
 def name_rule(program: Program, rule: Rule | Subsumption) -> str:
@@ -89,5 +120,7 @@ def name_rule(program: Program, rule: Rule | Subsumption) -> str:
     return f"rule {rule.name} ({place.file.name}:{place.line})"
 
 
-def show_row(rule: Rule, row: Tuple) -> str:
+def show_row(program: Program, rule: Rule, row: Tuple) -> str:
+    relation = program.relations.get(rule.head.relation)
+    row = row[:-1] if relation is not None and relation.tagged else row
     return f"{rule.head.relation}({', '.join(repr(value) if isinstance(value, str) else str(value) for value in row)})"

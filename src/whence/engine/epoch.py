@@ -14,11 +14,13 @@ from whence.engine.protocol import (
     HIDDEN,
     QUEUED,
     SUSPENDED,
+    BestRounds,
     Enough,
     Forbid,
     Ids,
     Keys,
     Ranks,
+    Unsettled,
 )
 from whence.engine.stratum import Delta
 from whence.plan.steps import Check, DeltaPlan, Join
@@ -50,6 +52,9 @@ class StratumEpoch(Generic[Ids, Keys, Ranks]):
         self.aggregates = Aggregates(stratum.plan.aggregates, self.members, stratum.backend)
         self.put_back_from: dict[str, list[Ids]] = {name: [] for name in stratum.plan.relations}
         self.made: dict[str, list[Ids]] = {name: [] for name in stratum.plan.relations}
+        self.offered: dict[
+            str, list[Ids]
+        ] = {}  # rows that groups may get their values from, where the backend has rounds of them
         self.rounds = 0
         self.unmet: Set[str] = frozenset()  # relations of which no row is derived that is there already
         # Which inputs have been propagated in the current phase: as positive and as negated literals.
@@ -123,6 +128,9 @@ class StratumEpoch(Generic[Ids, Keys, Ranks]):
     def _propagate_small_batches(self) -> bool:
         """As many batches as the backend takes in one call; whether it took any."""
         plans = self._recursive_plans()
+        if (best := self._best_rounds()) is not None:
+            self._lose_best(best)
+            return True
         if not plans or self.plan.aggregates:  # groups have a say after each batch
             return False
         seen = [(plan, self._seen_while_taking(plan)) for plan in plans]
@@ -136,6 +144,14 @@ class StratumEpoch(Generic[Ids, Keys, Ranks]):
         found = sum(map(len, spread.done.values())) + sum(map(len, spread.left.values()))
         self.stratum.stats.suspended += found - before
         return True
+
+    def _lose_best(self, best: BestRounds[Ids]) -> None:
+        before = sum(len(batch) for batches in self.lost.values() for batch in batches)
+        found = best.lose(self.lost, [self._seen_while_taking(plan) for plan in self._recursive_plans()])
+        self.lost = {name: [] for name in self.lost}
+        for name, batch in found.items():
+            self._note_suspended(name, batch)
+        self.stratum.stats.suspended += sum(map(len, found.values())) - before
 
     def _propagate_batch(self, name: str) -> None:
         batch = self.backend.concatenate(self.lost[name])
@@ -175,7 +191,6 @@ class StratumEpoch(Generic[Ids, Keys, Ranks]):
 
     def put_back(self) -> None:
         self.put_inputs()
-        self._queue_derivable()
         self.run_rounds()
 
     def put_inputs(self) -> None:
@@ -189,6 +204,10 @@ class StratumEpoch(Generic[Ids, Keys, Ranks]):
         self.is_settled = True
 
     def run_rounds(self) -> None:
+        if (best := self._best_rounds()) is not None:
+            self._run_best(best)
+            return
+        self._queue_derivable()
         while any(self.queue.values()) or self.aggregates.is_pending:
             self._reconsider_tables()
             if not self._run_small_rounds():
@@ -201,8 +220,9 @@ class StratumEpoch(Generic[Ids, Keys, Ranks]):
             moved = self.backend.table(name).reconsider()
             if moved is not None:
                 found[name] = moved
-                for batches in (self.lost, self.queue, self.suspended, self.put_back_from, self.made):
-                    batches[name] = [self.backend.renumbered(batch, moved) for batch in batches[name]]
+                for batches in (self.lost, self.queue, self.suspended, self.put_back_from, self.made, self.offered):
+                    if name in batches:
+                        batches[name] = [self.backend.renumbered(batch, moved) for batch in batches[name]]
                 self._renew_sample(name)
         return found
 
@@ -216,29 +236,68 @@ class StratumEpoch(Generic[Ids, Keys, Ranks]):
         plans = self._recursive_plans()
         if not plans or self.plan.aggregates:  # groups have a say after each round
             return False
-        guard, backend, limits = self.stratum.guard, self.backend, self.stratum.guard.limits
-        enough = Enough.everything()
-        if limits.max_rounds is not None:
-            enough = enough._replace(rounds=limits.max_rounds - self.rounds)
-        if limits.max_tuples is not None:
-            enough = enough._replace(rows=limits.max_tuples - backend.tuples() + 1)
+        backend = self.backend
         seen = [(plan, self._seen_while_adding(plan)) for plan in plans]
         queued, self.queue = self.queue, {name: [] for name in self.queue}
-        gain = backend.spread_gain(seen, queued, self.stratum.rank, enough, self._reconsider_tables)
+        gain = backend.spread_gain(seen, queued, self.stratum.rank, self._enough(), self._reconsider_tables)
         if gain is None or not gain.rounds:
             self.queue = queued
             return False
         self.queue = {name: [gain.left[name]] if name in gain.left else [] for name in self.queue}
         for name, batch in gain.done.items():
-            self.made[name].append(backend.table(name).with_flags(batch, on=ADDED))
-        self.stratum.rank += gain.rounds
-        self.stratum.stats.rounds += gain.rounds
-        self.rounds += gain.rounds
+            self.made[name].append(batch)
+        self._note_rounds(gain.rounds, self.stratum.rank + gain.rounds)
         if gain.last is not None:
             relation = gain.last.rule.head.relation
             self._tell_guard(gain.last, (gain.left if relation in gain.left else gain.done)[relation])
-        guard.check(self.plan.relations, self.rounds, backend.tuples)
+        self.stratum.guard.check(self.plan.relations, self.rounds, backend.tuples)
         return True
+
+    def _enough(self) -> Enough:
+        """How much may be done before the guard has to look."""
+        guard, enough = self.stratum.guard, Enough.everything()
+        limits, tuples = guard.limits, self.backend.tuples
+        if limits.max_rounds is not None:
+            enough = enough._replace(rounds=limits.max_rounds - self.rounds)
+        if limits.max_tuples is not None:
+            enough = enough._replace(rows=limits.max_tuples - tuples() + 1)
+        if (most := guard.rows_before_look(self.plan.relations, tuples)) is not None:
+            enough = enough._replace(rows=min(enough.rows, most))
+        return enough
+
+    def _note_rounds(self, count: int, rank: int) -> None:
+        self.stratum.rank = rank
+        self.stratum.stats.rounds += count
+        self.rounds += count
+
+    def _best_rounds(self) -> BestRounds[Ids] | None:
+        """If all groups are of numbers, the backend goes through the rounds."""
+        if not self.plan.aggregates or not self.is_counted or self.is_stepped:
+            return None
+        return self.backend.best_rounds(self._recursive_plans(), tuple(self.lost), self.plan.aggregates)
+
+    def _run_best(self, best: BestRounds[Ids]) -> None:
+        plans = self._recursive_plans()
+        taking, adding = ([each(plan) for plan in plans] for each in (self._seen_while_taking, self._seen_while_adding))
+        while any(self.queue.values()) or any(self.put_back_from.values()) or self.offered:
+            self._reconsider_tables()
+            unsettled = Unsettled(self.queue, self.put_back_from, self.offered)
+            enough = self._enough()
+            settled = best.settle(
+                unsettled, (taking, adding), self.stratum.rank, enough._replace(rounds=enough.rounds + 1)
+            )
+            left = settled.left
+            self.queue = {name: list(left.queued.get(name, ())) for name in self.queue}
+            self.put_back_from = {name: list(left.lost.get(name, ())) for name in self.put_back_from}
+            self.offered = {name: list(batches) for name, batches in left.offered.items()}
+            for batches, found in ((self.made, settled.made), (self.suspended, settled.lost)):
+                for name, batch in found.items():  # `finish` tells which of them came in this epoch
+                    batches[name].append(batch)
+            self.stratum.stats.suspended += settled.suspended
+            self._note_rounds(settled.rounds, settled.rank)
+            if settled.last is not None:
+                self._tell_guard(*settled.last)
+            self.stratum.guard.check(self.plan.relations, self.rounds, self.backend.tuples)
 
     def _sees_members(self) -> bool:
         """Whether what follows from rows of the stratum is joined with others of it, so that it matters which are the batch."""
@@ -271,7 +330,7 @@ class StratumEpoch(Generic[Ids, Keys, Ranks]):
             self._make_present(name, batch)
         for name, batch in frontier.items():
             for plan in self._plans(name, negated=False):
-                for keys, ranks in self.backend.run(plan, batch, self._seen_while_adding(plan)):
+                for keys, ranks in self.backend.run_adding(plan, batch, self._seen_while_adding(plan)):
                     self._add(plan, keys, ranks)
             if self._sees_members():
                 self.backend.table(name).change_flags(batch, off=BATCH)
@@ -420,12 +479,9 @@ class StratumEpoch(Generic[Ids, Keys, Ranks]):
         for name in self.plan.relations:
             table = self.backend.table(name)
             lost, added = self.backend.concatenate(self.suspended[name]), self.backend.concatenate(self.made[name])
-            if self.plan.aggregates or self.is_stepped:  # rows may have come and gone several times
-                lost, added = self.backend.distinct(lost), self.backend.distinct(added)
-                added = table.with_flags(added, on=ADDED, off=SUSPENDED)
-                passing = table.with_flags(lost, on=SUSPENDED | ADDED)
+            if (self.plan.aggregates or self.is_stepped) and len(lost):  # rows may have come and gone several times
+                added, lost, passing = table.net(added, lost)
                 table.erase(passing)
-                lost = self.backend.without(lost, passing)
             went = table.with_flags(lost, on=SUSPENDED)
             self.stratum.stats.rederived += len(lost) - len(went)
             table.change_flags(went, on=GONE, off=SUSPENDED | HIDDEN)

@@ -56,7 +56,7 @@ class Maintainer(Generic[Ids, Keys, Ranks]):
             backend = cast("Backend[Ids, Keys, Ranks]", ProfiledBackend(backend, profile, self.stats))
         self.backend = backend
         self.guard = guard
-        backend.watch, guard.sizes = guard, backend.sizes
+        backend.watch, guard.sizes, guard.round_trip = guard, backend.sizes, backend.round_trip
         self.evaluator = StratumEvaluator(plan.program, guard.limits)
         self.strata: list[MaintainedStratum[Ids, Keys, Ranks]] = [
             self.make(stratum, each, backend, self.evaluator)
@@ -121,6 +121,11 @@ class Maintainer(Generic[Ids, Keys, Ranks]):
         """The rows that were put in from outside."""
         stratum = self.stratum_of(name)
         return self.backend.rows(name, having=EXTERNAL) if stratum is None else stratum.outside(name)
+
+    def keeps_base(self, name: str) -> bool:
+        """Whether all that its stratum does with rows from outside is to keep them."""
+        stratum = self.stratum_of(name)
+        return isinstance(stratum, SupportStratum) and stratum.plan.is_base
 
     def ranking(self, name: str) -> Ranking:
         stratum = self.stratum_of(name)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any, Generic, cast
 
-from whence.engine.protocol import Backend, Forbid, Gain, Ids, Keys, Ranks, Spread, TableOperations
+from whence.engine.protocol import Backend, BestRounds, Forbid, Gain, Ids, Keys, Ranks, Spread, TableOperations
 from whence.engine.stats import Stats
 from whence.engine.stratum import Delta
 from whence.lang.types import NUMBER
@@ -194,6 +194,12 @@ class ProfiledBackend(Generic[Ids, Keys, Ranks]):
 
     def spread_gain(self, *_: object, **__: object) -> Gain[Ids] | None:
         return None
+
+    def best_rounds(self, *_: object) -> BestRounds[Ids] | None:
+        return None
+
+    def run_adding(self, plan: DeltaPlan, ids: Ids, forbid: Forbid) -> Iterator[tuple[Keys, Ranks]]:
+        return self.run(plan, ids, forbid)
 
     def run(self, plan: DeltaPlan, ids: Ids | None, forbid: Forbid) -> Iterator[tuple[Keys, Ranks]]:
         cost = self._profile.of(plan)

@@ -49,6 +49,12 @@ class TableOperations(Protocol[Ids, Keys_contra, Ranks_contra]):
     def ids(self, forbid: int = 0) -> Ids: ...
     def erase(self, ids: Ids) -> None: ...
 
+    def net(self, come: Ids, lost: Ids) -> tuple[Ids, Ids, Ids]:
+        """Of rows that became present and that were lost in an epoch, maybe several times: those that came and are there, those
+        that were there before, each once, and those that were there in between only.
+        """
+        ...
+
     def reconsider(self) -> Ids | None:
         """Has rows kept another way if that is better by now. If so, their new numbers, for `renumbered`."""
         ...
@@ -110,7 +116,8 @@ class Spread(NamedTuple, Generic[Ids]):
 
 
 class Gain(NamedTuple, Generic[Ids]):
-    """Rows that became present in a number of rounds, and those that are to become so next; both by relation.
+    """Rows that became present in a number of rounds and were not there before the epoch, and those that are to become present
+    next; both by relation.
 
     `last` is the plan that derived a row last that was not there.
     """
@@ -119,6 +126,32 @@ class Gain(NamedTuple, Generic[Ids]):
     left: dict[str, Ids]
     rounds: int
     last: DeltaPlan | None
+
+
+class Unsettled(NamedTuple, Generic[Ids]):
+    """What rounds of a stratum with groups have still to do, by relation: rows that are queued, rows that were lost and may come
+    back, and rows that groups may get their values from.
+    """
+
+    queued: Mapping[str, Sequence[Ids]]
+    lost: Mapping[str, Sequence[Ids]]
+    offered: Mapping[str, Sequence[Ids]]
+
+
+class Settled(NamedTuple, Generic[Ids]):
+    """What such rounds did: rows that became present, and rows that were lost or did not become present after all, both by
+    relation, and some of them several times; what is left to do; how many were suspended, in how many rounds, up to which rank.
+
+    `last` is the plan that derived a row last that was not there, and rows of the kind, the last of which is one of them.
+    """
+
+    made: dict[str, Ids]
+    lost: dict[str, Ids]
+    left: Unsettled[Ids]
+    suspended: int
+    rounds: int
+    rank: int
+    last: tuple[DeltaPlan, Ids] | None
 
 
 class Enough(NamedTuple):
@@ -137,12 +170,36 @@ class Enough(NamedTuple):
 Reconsider = Callable[[], Mapping[str, Ids]]
 
 
+class BestRounds(Protocol[Ids]):
+    """The rounds of a stratum with groups, all of which are of numbers, by the plans they were asked for with. A group has the
+    value of a row that is present, and no better one is.
+    """
+
+    def lose(self, lost: Mapping[str, Sequence[Ids]], seen: Sequence[Forbid]) -> dict[str, Ids]:
+        """Takes away what followed from lost rows, rows of groups included: all the rows that were lost."""
+        ...
+
+    def settle(
+        self,
+        unsettled: Unsettled[Ids],
+        seen: tuple[Sequence[Forbid], Sequence[Forbid]],
+        rank: int,
+        enough: Enough,
+    ) -> Settled[Ids]:
+        """Goes through rounds, with the ranks after `rank`. Plans see rows in one way taking away and in another adding."""
+        ...
+
+
 class Watch(Protocol):
     """Who is told now and then that work goes on, and may stop it by raising."""
 
     at: Rule | None  # being applied
 
     def look(self) -> None: ...
+
+    def keep_sample(self) -> None:
+        """Has what it knows of rows no longer depend on their numbers."""
+        ...
 
     def seconds_left(self) -> float | None:
         """Until it will be stopped, if that is known."""
@@ -155,6 +212,9 @@ class Backend(Protocol[Ids, Keys, Ranks]):
 
     def table(self, relation: str) -> TableOperations[Ids, Keys, Ranks]: ...
     def run(self, plan: DeltaPlan, ids: Ids | None, forbid: Forbid) -> Iterator[tuple[Keys, Ranks]]: ...
+    def run_adding(self, plan: DeltaPlan, ids: Ids, forbid: Forbid) -> Iterator[tuple[Keys, Ranks]]:
+        """The same for heads that are only put into their table, by `add_supports`: they may be written in a way of its own."""
+        ...
 
     def spread_loss(
         self, plans: Sequence[tuple[DeltaPlan, Forbid]], lost: Mapping[str, Sequence[Ids]], *, is_counted: bool
@@ -183,6 +243,12 @@ class Backend(Protocol[Ids, Keys, Ranks]):
         """
         ...
 
+    def best_rounds(
+        self, plans: Sequence[DeltaPlan], relations: Sequence[str], specs: Sequence[AggregateSpec]
+    ) -> BestRounds[Ids] | None:
+        """None if the plans or the aggregates are of a kind that the backend takes only one by one."""
+        ...
+
     def encode(self, relation: str, rows: Sequence[Tuple]) -> Keys: ...
     def decode(self, relation: str, ids: Ids) -> list[Tuple]: ...
     def decode_keys(self, relation: str, keys: Keys) -> list[Tuple]: ...
@@ -194,6 +260,11 @@ class Backend(Protocol[Ids, Keys, Ranks]):
 
     def sizes(self) -> dict[str, int]:
         """Tuples by relation, those of helper relations with what they help."""
+        ...
+
+    def round_trip(self, relations: Sequence[str], *, joined: bool) -> list[tuple[str, Tuple]]:
+        """Rows of tagged relations, each derived from the one before, from one to an equal one, or to one that is equal in the
+        columns that are joined with others. None if the longest ways have no such rows."""
         ...
 
     # Plans that change: relations that come, a place to evaluate them in, and what that has changed.

@@ -36,6 +36,7 @@ from whence.plan.partition import (
     part_of,
     partition,
     refuse_chosen,
+    refuse_tables,
 )
 from whence.plan.steps import StratumPlan
 
@@ -64,8 +65,12 @@ class Dealing(Partitioning):
 
     def target(self, relation: str, row: tuple[object, ...], parts: int) -> int | None:
         """The part that a tuple of `R!out` is for; None if it is for all."""
-        column = self._places[relation]
+        column = self.place(relation)
         return None if column is None else part_of(row[column], parts)  # type: ignore[arg-type]
+
+    def place(self, relation: str) -> int | None:
+        """The column that says which part a tuple of `R!out` is for; None if it is for all."""
+        return self._places[relation]
 
     @cached_property
     def _places(self) -> Mapping[str, int | None]:
@@ -84,6 +89,7 @@ class Dealing(Partitioning):
 def deal(program: Program, wanted: Iterable[str]) -> Dealing:
     """Places for the relations that the wanted ones need. Raises `NotPartitionable` if none of them can be split."""
     wanted = frozenset(wanted)
+    refuse_tables(program)
     needed = keep_needed(program, wanted)
     refuse_chosen(needed)
     whole = dict(_unshippable(needed))

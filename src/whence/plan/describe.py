@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from whence.lang.bags import copies_of
 from whence.lang.program import Atom, Negation, Program
+from whence.lang.tree import walk
 from whence.lang.types import Variant
 from whence.plan.compile import AGGREGATES_INSIDE, Plan
 from whence.plan.decompose import describe_decomposition
@@ -40,12 +41,21 @@ def describe_plan(plan: Plan, evaluation: Plan) -> str:
 
 
 def _bags(program: Program) -> Iterator[str]:
-    """Which views are bags; nothing, if all are sets."""
+    """Which tables and views are bags; nothing, if all are sets and no table has a key."""
+    tables = {name: each.table for name, each in program.relations.items() if each.table is not None}
+    counted = {part.relation for rule in program.rules for part in walk(rule.body) if isinstance(part, Atom)}
+    for name, table in tables.items():
+        if table.copies is not None:
+            used = "counted by the views" if table.copies in counted else "which no view counts"
+            yield f"table {name}: a bag, with the second and later copies of a row in {table.copies}, {used}"
+        else:
+            yield f"table {name}: a set, by {', '.join(key.text for key in table.keys)}"
     bags = [name for name in program.outputs if copies_of(program, name) is not None]
     if bags:
         sets = [name for name in program.outputs if name not in bags]
         yield f"bags: {', '.join(bags)}" + (f"; sets: {', '.join(sets)}" if sets else "")
         yield "  of a bag v, v.rows holds what tells equal rows apart, v each row once, v.copies how often where more than once"
+    if bags or tables:
         yield ""
 
 

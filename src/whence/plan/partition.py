@@ -35,6 +35,7 @@ from whence.lang.program import (
     Var,
     counter_in,
 )
+from whence.lang.tables import bag_tables
 from whence.lang.tree import Span, walk
 from whence.lang.types import NUMBER, Tuple, Value
 from whence.plan.needed import keep_needed
@@ -90,6 +91,7 @@ def partition(program: Program, wanted: Iterable[str]) -> Partitioning:
     Those of them that are recursive are split, or one if none is. Raises `NotPartitionable` if they cannot be.
     """
     wanted = frozenset(wanted)
+    refuse_tables(program)
     needed = keep_needed(program, wanted)
     refuse_chosen(needed)
     base = frozenset(needed.base_relations)
@@ -155,6 +157,14 @@ def _atoms(body: tuple[Literal, ...], outer: frozenset[str] | None) -> Iterator[
                     yield from _atoms(inner, names if outer is None else names & outer)
             case _:
                 pass
+
+
+def refuse_tables(program: Program) -> None:
+    """A row of a table without a key is numbered by what the table holds, which no part knows of another."""
+    for name in bag_tables(program):
+        raise NotPartitionable(
+            f"the rows of {name} may be equal: its copies are counted in one piece, unless it has a key"
+        )
 
 
 def refuse_chosen(program: Program) -> None:

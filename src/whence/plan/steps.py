@@ -115,6 +115,36 @@ class Generate:
 Step = Join | Check | Compare | Compute | Build | TakeApart | Generate
 
 
+def read_by(step: Step) -> set[int]:
+    """The slots that a step looks at."""
+    operands: tuple[Operand, ...]
+    match step:
+        case Join(key=key):
+            operands = tuple(operand for _, operand in key)
+        case Check(args=args) | Compute(args=args) | Generate(args=args):
+            operands = args
+        case Compare(left=left, right=right):
+            operands = (left, right)
+        case Build(parts=parts, rest=rest):
+            operands = parts if rest is None else (*parts, rest)
+        case TakeApart(source=source):
+            operands = (source,)
+    return {operand.number for operand in operands if isinstance(operand, Slot)}
+
+
+def bound_by(step: Step) -> set[int]:
+    """The slots that a step gives a value to."""
+    match step:
+        case Join(binds=binds):
+            return {slot for _, slot in binds}
+        case Compute(target=target) | Build(target=target) | Generate(target=target):
+            return {target}
+        case TakeApart(parts=parts, rest=rest):
+            return {*parts} if rest is None else {*parts, rest}
+        case Check() | Compare():
+            return set()
+
+
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class DeltaPlan:
     """What follows for a rule from changes at one of its literals. Plans are told apart by identity.

@@ -34,3 +34,10 @@ def test_a_forked_process_gets_a_thread_of_its_own() -> None:
     if child == 0:
         os._exit(0 if parallel.run([lambda: 3, lambda: 4]) == [3, 4] else 1)
     assert os.waitpid(child, 0)[1] == 0
+
+
+def test_a_process_may_be_kept_to_one_core(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parallel, "CORES", 2)
+    with parallel.on_one_core():
+        assert not parallel.is_worthwhile(parallel.LARGE)
+    assert parallel.is_worthwhile(parallel.LARGE)

@@ -121,7 +121,7 @@ def test_annotations_are_written_in_every_form(folder: Path) -> None:
         (1, "--semiring counting", "the local engine meets each once"),
         (1, "--semiring why", "why has no operations on Spark; boolean, natural"),
         (1, "--semiring viterbi --annotate link=y", "is not a value of viterbi"),
-        (2, "--semiring tropical --annotate link=price", "link has no column price; it has x, y"),
+        (2, "--semiring tropical --annotate link=price", "link has no column price hint: there are x, y"),
         (2, "--semiring tropical --mode in-task", "with --semiring recursion always runs in rounds of joins"),
     ],
 )

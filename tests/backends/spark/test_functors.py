@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 
 from pyspark.sql import SparkSession
 from tests.backends.spark.compare import assert_same
@@ -102,3 +103,34 @@ def test_aggregates_wrap_around_and_do_not_depend_on_order(compiled: SparkSessio
         for at in range(60)
     ]
     assert_same(compiled, program, {"g": [(0,), (1,), (2,), (3,)], "v": rows})
+
+
+def test_decimals_are_made_compared_and_cut(compiled: SparkSession) -> None:
+    edges = ["-9999999999999999.99", "-2.51", "-2.50", "-0.01", "0", "0.01", "2.5", "7", "9999999999999999.99"]
+    fine = ["-9999999999.99999999", "-2.5", "0", "0.005", "2.50000001", "9999999999.99999999"]
+    program = load(
+        """.decl v(x:decimal(18,2)) .input v
+        .decl w(y:decimal(18,8)) .input w
+        .decl n(i:number) .input n
+        .decl whole(x:decimal(18,2), low:decimal(18,0), high:decimal(18,0)) .output whole
+        whole(x, floor(x), ceil(x)) :- v(x).
+        .decl order(x:decimal(18,2), y:decimal(18,8), c:number) .output order
+        order(x, y, compare(x, y)) :- v(x), w(y).
+        .decl beside(x:decimal(18,2), i:number, c:number) .output beside
+        beside(x, i, compare(x, i)) :- v(x), n(i).
+        .decl rest(x:decimal(18,2), y:decimal(18,2), r:decimal(18,2)) .output rest
+        rest(x, y, x % y) :- v(x), v(y).
+        .decl rounded(x:decimal(18,8), r:decimal(12,2)) .output rounded
+        rounded(y, as(y, decimal(12,2))) :- w(y).
+        .decl finer(x:decimal(18,2), r:decimal(18,4)) .output finer
+        finer(x, as(x, decimal(18,4))) :- v(x).
+        .decl of_number(i:number, r:decimal(10,3)) .output of_number
+        of_number(i, as(i, decimal(10,3))) :- n(i)."""
+    )
+    facts: dict[str, list[Tuple]] = {
+        "v": [(Decimal(text),) for text in edges],
+        "w": [(Decimal(text),) for text in fine],
+        "n": [(number,) for number in NUMBERS],
+    }
+    views = assert_same(compiled, program, facts)
+    assert {choice.mode for choice in views.choices} == {None}

@@ -109,6 +109,54 @@ def test_too_large_for_a_task_is_shuffled(spark: SparkSession, monkeypatch: pyte
     assert "is too large for one task, and rule reach#2 does not hand x" in views.explain()
 
 
+@pytest.mark.parametrize("mode", [Mode.IN_TASK, Mode.DECOMPOSED])
+def test_what_only_the_recursion_itself_reads_again_is_not_kept(spark: SparkSession, mode: Mode) -> None:
+    views = evaluate(CLOSURE, frames(spark, CLOSURE, {"link": LINKS}), mode=mode)
+    assert views._kept == []
+    assert views["reach"].count() > len(LINKS)
+
+
+def test_rows_that_are_there_twice_count_once(spark: SparkSession) -> None:
+    """Inputs, rules that keep the rows of one relation but not of another, and rules that keep no row."""
+    program = load(
+        """.decl line(order:number, item:number, amount:number) .input line
+        .decl placed(order:number, customer:number) .input placed
+        .decl customer(customer:number, region:number) .input customer
+        .decl sold(region:number, order:number, item:number, amount:number) .output sold
+        sold(r, o, i, a) :- line(o, i, a), placed(o, c), customer(c, r).
+        .decl region(region:number) .output region
+        region(r) :- customer(_, r).
+        .decl copy(order:number, customer:number) .output copy
+        copy(o, c) :- placed(o, c).
+        .decl total(region:number, amount:number) .output total
+        total(r, t) :- region(r), t = sum a : { sold(r, _, _, a) }.
+        """
+    )
+    rows = {
+        "line": [(order, item, 1) for order in range(4) for item in range(3)] * 2,
+        "placed": [(order, customer) for order in range(4) for customer in (order, order + 1)] * 2,
+        "customer": [(customer, customer // 10) for customer in range(12)] * 3,
+    }
+    views = assert_same(spark, program, rows)
+    assert views["sold"].count() == 12
+    assert sorted(tuple(row) for row in views["total"].collect()) == [(0, 12), (1, 0)]
+
+
+def test_rows_are_looked_through_before_a_shuffle_only_where_many_may_be_equal(spark: SparkSession) -> None:
+    program = load(
+        ".decl link(x:number, y:number) .input link .decl hop(x:number, y:number, z:number) .output hop "
+        "hop(x, y, z) :- link(x, y), link(y, z). .decl first(x:number) .output first first(x) :- link(x, _)."
+    )
+    views = evaluate(program, frames(spark, program, {"link": LINKS}))
+
+    def aggregates(name: str) -> int:
+        plan = views[name]._jdf.queryExecution().executedPlan()
+        return str(plan.toString()).partition("Initial Plan")[0].count("HashAggregate")
+
+    assert aggregates("hop") == 1
+    assert aggregates("first") == 2
+
+
 def test_guesses_of_sizes_do_not_grow_with_rounds(spark: SparkSession) -> None:
     """Spark would square them each time, and then multiply numbers of millions of digits."""
     frame, rows = spark.range(3).toDF("c0"), 3

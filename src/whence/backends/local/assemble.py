@@ -7,12 +7,27 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from whence.backends.local import machine
+from whence.backends.local import bundles, machine
+from whence.backends.local.bundles import Source
 from whence.backends.local.cells import ITEM, NO_ITEM, RECORD, Cells
 from whence.backends.local.instructions import Instructions, Needs
 from whence.backends.local.words import Dictionary, Words, is_number
 from whence.lang.types import NUMBER, UNSIGNED, Kind, ListKind, is_plain, is_whole
-from whence.plan.steps import Build, Check, Compare, Compute, Constant, DeltaPlan, Join, Operand, Slot, TakeApart
+from whence.plan.steps import (
+    Build,
+    Check,
+    Compare,
+    Compute,
+    Constant,
+    DeltaPlan,
+    Generate,
+    Join,
+    Operand,
+    Slot,
+    TakeApart,
+    bound_by,
+    read_by,
+)
 
 _COMPARISONS = {"=": 0, "!=": 1, "<": 2, "<=": 3, ">": 4, ">=": 5}
 _OPERATIONS = {
@@ -39,6 +54,7 @@ class Assembler:
     def __init__(self, dictionary: Dictionary) -> None:
         self.dictionary = dictionary
         self.made: WeakKeyDictionary[DeltaPlan, Instructions | None] = WeakKeyDictionary()
+        self.bundled: WeakKeyDictionary[DeltaPlan, Instructions] = WeakKeyDictionary()
         dictionary.holders.add(self)
 
     def instructions(self, plan: DeltaPlan) -> Instructions | None:
@@ -53,11 +69,18 @@ class Assembler:
             self.made[plan] = found
             return found
 
+    def bundles(self, plan: DeltaPlan, source: Source) -> Instructions:
+        """Those that pass on rows of a source in bundles, of a plan that needs no values."""
+        if plan not in self.bundled:
+            self.bundled[plan] = _Assembly(self.dictionary).assemble(plan, source)
+        return self.bundled[plan]
+
     def cells_changed(self) -> None:
         self.made.clear()
+        self.bundled.clear()
 
     def held_words(self) -> Iterator[tuple[Kind, Words]]:
-        for each in self.made.values():
+        for each in (*self.made.values(), *self.bundled.values()):
             if each is not None:
                 yield from ((kind, np.array([word], dtype=np.int64)) for kind, word in each.constants)
 
@@ -83,8 +106,8 @@ class _Assembly:
             self.constants.add((constant.kind, word))
         return word
 
-    def assemble(self, plan: DeltaPlan) -> Instructions:
-        """Raises `NotOnWords`."""
+    def assemble(self, plan: DeltaPlan, source: Source | None = None) -> Instructions:
+        """With a source, for the heads of bundles. Raises `NotOnWords`."""
         scan = plan.scan
         if scan is None:
             raise NotOnWords
@@ -92,12 +115,16 @@ class _Assembly:
         self.rows.append((0, scan.relation))
         self.code += [0, int(scan.recursive)]
         self.code += [len(scan.binds), len(scan.equals), len(scan.same)]
+        begins_bundles = source is not None and not source.is_joined
+        own = [self.registers, self.registers + 1] if begins_bundles else []
+        self.registers += len(own)
+        self.code += own or [-1, -1]
         self.code += [word for pair in scan.binds for word in pair]
         self.code += [word for column, constant in scan.equals for word in (column, self.encode(constant))]
         self.code += [word for pair in scan.same for word in pair]
         for step, needed in zip(plan.steps, _needed_after(plan), strict=True):
-            self._step(step, sorted(needed))
-        self._head(plan)
+            self._step(step, [*sorted(needed), *own])
+        self._head(plan, own, makes_bundles=source is not None and source.is_joined)
         widths = [len(step.key) for step in plan.steps if isinstance(step, Join)]
         widths += [len(step.args) for step in plan.steps if isinstance(step, Check)]
         widths += [each.columns for each in self.makes]
@@ -113,18 +140,20 @@ class _Assembly:
                 joins=sum(isinstance(step, Join) for step in plan.steps),
                 registers=self.registers,
                 key=max([*widths, 2]),
-                head=len(plan.head),
+                head=len(plan.head) + (0 if source is None else bundles.OWN_WORDS),
             ),
+            source=source,
         )
 
-    def _head(self, plan: DeltaPlan) -> None:
-        last = plan.steps[-1] if plan.steps else None
+    def _head(self, plan: DeltaPlan, own: Sequence[int], *, makes_bundles: bool) -> None:
+        """`own` are the registers of bundles that the plan began with."""
+        last, behind = plan.steps[-1] if plan.steps else None, [Slot(register) for register in own]
         if not isinstance(last, Join):
-            self._emit([machine.EMIT, *self._operands(plan.head)])
+            self._emit([machine.EMIT, *self._operands([*plan.head, *behind])])
             return
         columns = {register: column for column, register in last.binds}
-        words = [machine.EMIT_JOINED]
-        for operand in plan.head:
+        words = [machine.EMIT_BUNDLES if makes_bundles else machine.EMIT_JOINED]
+        for operand in (*plan.head, *behind):
             if isinstance(operand, Slot) and operand.number in columns:
                 words += [machine.COLUMN, columns[operand.number]]
             else:
@@ -237,26 +266,8 @@ def _needed_after(plan: DeltaPlan) -> list[set[int]]:
     needed = {operand.number for operand in plan.head if isinstance(operand, Slot)}
     after: list[set[int]] = []
     for step in reversed(plan.steps):
+        if isinstance(step, Generate):
+            raise NotOnWords
         after.append(set(needed))
-        operands: Sequence[Operand]
-        match step:
-            case Join(key=key, binds=binds):
-                needed -= {slot for _, slot in binds}
-                operands = [operand for _, operand in key]
-            case Check(args=args):
-                operands = args
-            case Compare(left=left, right=right):
-                operands = (left, right)
-            case Compute(target=target, args=args):
-                needed.discard(target)
-                operands = args
-            case Build(target=target, parts=parts, rest=rest):
-                needed.discard(target)
-                operands = parts if rest is None else (*parts, rest)
-            case TakeApart(source=source, parts=parts, rest=bound):
-                needed -= {*parts, bound}
-                operands = (source,)
-            case _:
-                raise NotOnWords
-        needed |= {operand.number for operand in operands if isinstance(operand, Slot)}
+        needed = (needed - bound_by(step)) | read_by(step)
     return after[::-1]

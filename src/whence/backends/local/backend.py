@@ -1,26 +1,27 @@
-"""Running delta plans in this process: a batch is a list of columns, one for each slot."""
+"""Tables in this process, and running delta plans on them."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import islice
-from typing import TypeVar
+from typing import Any
 
 import numpy as np
 
 from whence.backends.local import adapting, parallel
 from whence.backends.local.arrays import Ids, Lines, distinct, without
-from whence.backends.local.batch import UNRANKED, Batch, TracedBatch
-from whence.backends.local.cells import ITEM, NO_ITEM, RECORD
-from whence.backends.local.functors import apply_function, apply_functor, compare
+from whence.backends.local.batch import UNRANKED
+from whence.backends.local.bundles import Bundles, find_source
 from whence.backends.local.groups import LocalGroups
-from whence.backends.local.instructions import Assembled
+from whence.backends.local.hashing import BITS
+from whence.backends.local.instructions import Assembled, Scratch
+from whence.backends.local.on_values import OnValues
+from whence.backends.local.settling import Settling, WatchedSettling, is_of_numbers
 from whence.backends.local.shared import Shared
 from whence.backends.local.spreading import Spreading, Watching, describe
 from whence.backends.local.table import Table
+from whence.backends.local.walking import Walking, begins_walk
+from whence.backends.local.ways import Ways
 from whence.backends.local.words import Words, is_number
 from whence.engine.guard import Guard
 from whence.engine.protocol import (
@@ -36,42 +37,19 @@ from whence.engine.protocol import (
     Gain,
     Reconsider,
     Spread,
-    Trace,
     Watch,
 )
-from whence.lang.calls import FunctionError, checked_call
-from whence.lang.functors import solutions_of_range
 from whence.lang.program import Program
-from whence.lang.sizes import TooLarge
-from whence.lang.types import Kind, ListKind, Tuple, Value
-from whence.limits import Limits, makes_too_large
+from whence.lang.types import Kind, Tuple
+from whence.limits import Limits
 from whence.plan.extract_aggregates import AggregateSpec
-from whence.plan.steps import (
-    Build,
-    Check,
-    Compare,
-    Compute,
-    DeltaPlan,
-    Generate,
-    Join,
-    Operand,
-    Scan,
-    Slot,
-    Step,
-    TakeApart,
-)
+from whence.plan.steps import DeltaPlan
 from whence.reasoning.costs import Observed
-from whence.reference import EvaluationWarning
 
-# Changed rows are taken through a plan in portions whose intermediate results stay in the cache.
-PORTION = 1 << 14
-B = TypeVar("B", bound=Batch)
 _NO_IDS: Ids = np.empty(0, dtype=np.int32)
-# So many pairs a join may make at once.
-PAIRS = 1 << 20
 
 
-class LocalBackend:
+class LocalBackend(OnValues):
     """Tables in memory for the relations of one program. `shared` is what it has in common with others."""
 
     def __init__(self, program: Program, shared: Shared | None = None) -> None:
@@ -83,8 +61,9 @@ class LocalBackend:
         # Rows of an epoch under way, which may have to be taken back.
         self.pinned: Sequence[Mapping[str, Lines]] = ()
         self.watch: Watch = Guard(program, Limits())
-        self.assembled: dict[tuple[DeltaPlan, int], Assembled | None] = {}
+        self.assembled: dict[tuple[DeltaPlan, int, bool], Assembled | None] = {}
         self.spreadings: dict[tuple[DeltaPlan, ...], Spreading | None] = {}
+        self.settlings: dict[tuple[DeltaPlan, ...], Settling | None] = {}
         self.enumerated = 0
         self.warned: set[tuple[str, str]] = set()
         self.extend(program)
@@ -96,6 +75,8 @@ class LocalBackend:
         return self.dictionary.encode_rows(rows, self.kinds[relation])
 
     def decode(self, relation: str, ids: Ids) -> list[Tuple]:
+        if not len(ids):
+            return []
         return self.dictionary.decode_rows(self.tables[relation].keys(ids), self.kinds[relation])
 
     def decode_keys(self, relation: str, keys: Lines) -> list[Tuple]:
@@ -122,6 +103,9 @@ class LocalBackend:
 
     def tuples(self) -> int:
         return sum(len(table) for table in self.tables.values())
+
+    def round_trip(self, relations: Sequence[str], *, joined: bool) -> list[tuple[str, Tuple]]:
+        return Ways(self, relations).round_trip(joined=joined)
 
     def sizes(self) -> dict[str, int]:
         sizes: dict[str, int] = {}
@@ -169,6 +153,7 @@ class LocalBackend:
         """Instructions hold addresses of tables."""
         self.assembled.clear()
         self.spreadings.clear()
+        self.settlings.clear()
 
     # -- words
 
@@ -256,17 +241,27 @@ class LocalBackend:
         assert other is not None
         return self._run_by_halves((assembled, other), ids, forbid)
 
-    def trace(self, plan: DeltaPlan, ids: Ids | None, forbid: Forbid) -> Iterator[Trace[Ids, Lines]]:
-        """The derivations that a plan finds from changed rows, or from none if it begins with none, and what they used."""
-        if ids is None or plan.scan is None:
-            for heads, batch in self._complete(plan, TracedBatch(plan.slots, 1), forbid):
-                yield Trace(heads, batch.rows, batch.absent)
-            return
-        for start in range(0, len(ids), PORTION):
-            first = TracedBatch(plan.slots, 0)
-            self._scan(plan, plan.scan, ids[start : start + PORTION], first)
-            for heads, batch in self._complete(plan, first, forbid):
-                yield Trace(heads, batch.rows, batch.absent)
+    def run_adding(self, plan: DeltaPlan, ids: Ids, forbid: Forbid) -> Iterator[tuple[Any, Ids]]:
+        """Heads as lines, or as `Bundles`."""
+        pair = [self._assembled(plan, thread, in_bundles=True) for thread in (0, 1)]
+        first, second = pair
+        is_shared = self.tables[plan.rule.head.relation].fields[BITS]
+        if first is None or second is None or first.source is None or not (is_shared and first.source.fields[BITS]):
+            return self.run(plan, ids, forbid)
+        return self._run_in_bundles((first, second), plan, np.sort(ids), forbid)
+
+    def _run_in_bundles(
+        self, pair: tuple[Assembled, Assembled], plan: DeltaPlan, ids: Ids, forbid: Forbid
+    ) -> Iterator[tuple[Bundles, Ids]]:
+        self.watch.at = plan.rule
+        source = pair[0].instructions.source
+        assert source is not None
+        address, are_many = self.tables[source.relation].address, parallel.is_worthwhile(len(ids))
+        found = self._run_by_halves(pair, ids, forbid) if are_many else self._run_on_words(plan, pair[0], ids, forbid)
+        for heads, ranks in found:
+            bundles = Bundles(heads, address, source.recursive)
+            self.enumerated += len(bundles) - len(heads)
+            yield bundles, ranks
 
     def spread_loss(
         self, plans: Sequence[tuple[DeltaPlan, Forbid]], lost: Mapping[str, Sequence[Ids]], *, is_counted: bool
@@ -292,17 +287,44 @@ class LocalBackend:
         if spreading is None:
             return None
         batches, watching = [self.concatenate(each) for each in queued.values()], Watching(self.watch, self._sized)
+        if (walking := self._walking(spreading, plans, batches, enough)) is not None:
+            self.watch.keep_sample()
+            walking.follow(rank)
+            self.enumerated += walking.met
+            return Gain({name: self.tables[name].ids() for name in queued}, {}, walking.rounds, spreading.plans[-1])
         if (portions := spreading.portions(batches)) is not None:
-            spreading.start([forbid for _, forbid in plans])
+            spreading.start([forbid for _, forbid in plans], in_bundles=True)
             twin = partial(self._twin, spreading, [forbid for _, forbid in plans])
             gain, met = spreading.spread_portions(portions, rank, enough, watching, reconsider=reconsider, twin=twin)
         elif spreading.is_left(batches, self.enumerated):
             return None
         else:
-            spreading.start([forbid for _, forbid in plans])
+            spreading.start([forbid for _, forbid in plans], in_bundles=True)
             gain, met = spreading.spread_gain(batches, rank, enough, watching)
         self.enumerated += met
-        return gain
+        added = {name: self.tables[name].with_flags(ids, on=ADDED) for name, ids in gain.done.items()}
+        return gain._replace(done=added)
+
+    def _walking(
+        self, spreading: Spreading, plans: Sequence[tuple[DeltaPlan, Forbid]], queued: Sequence[Ids], enough: Enough
+    ) -> Walking | None:
+        """If rounds that begin with these rows are a walk that is worth its while."""
+        if spreading.walk is None or enough != Enough.everything():
+            return None
+        rows, tables = dict(zip(spreading.relations, queued, strict=True)), self.tables
+        if not begins_walk(spreading.walk, rows, tables):
+            return None
+        seen = dict(plans)
+
+        def assemble(plan: DeltaPlan, driver: Table) -> Assembled:
+            found = self.shared.assembler.instructions(plan)
+            assert found is not None
+            assert plan.scan is not None
+            assembled = found.on(tables | {plan.scan.relation: driver}, self.shared.buffers[0])
+            assembled.start(seen[plan])
+            return assembled
+
+        return Walking(spreading.walk, spreading.plans, tables, assemble, self.watch.look)
 
     def _twin(self, spreading: Spreading, forbid: Sequence[Forbid], tables: Sequence[Table]) -> Spreading:
         """The same on other tables, for another thread."""
@@ -313,30 +335,54 @@ class LocalBackend:
             found = instructions(plan)
             return None if found is None else found.on(others, scratch)
 
-        described = describe(spreading.plans, spreading.relations, others, assemble)
+        bundle = partial(self._bundled, others, scratch)
+        described = describe(spreading.plans, spreading.relations, others, assemble, bundle)
         assert described is not None
         twin = Spreading(spreading.relations, tables, spreading.plans, described)
-        twin.start(forbid)
+        twin.start(forbid, in_bundles=True)
         return twin
+
+    def _bundled(self, tables: Mapping[str, Table], scratch: Scratch, plan: DeltaPlan) -> Assembled | None:
+        source = find_source(plan, {name: table.arity for name, table in tables.items()})
+        return None if source is None else self.shared.assembler.bundles(plan, source).on(tables, scratch)
 
     def _spreading(self, plans: Sequence[tuple[DeltaPlan, Forbid]], relations: tuple[str, ...]) -> Spreading | None:
         key = tuple(plan for plan, _ in plans)
         if key not in self.spreadings:
-            found = describe(key, relations, self.tables, lambda plan: self._assembled(plan, 0))
+            bundle = partial(self._assembled, thread=0, in_bundles=True)
+            found = describe(key, relations, self.tables, lambda plan: self._assembled(plan, 0), bundle)
             tables = [self.tables[name] for name in relations]
             self.spreadings[key] = None if found is None else Spreading(relations, tables, key, found)
         return self.spreadings[key]
 
-    def _run_from_nothing(self, plan: DeltaPlan, forbid: Forbid) -> Iterator[tuple[Lines, Ids]]:
-        for heads, batch in self._complete(plan, Batch(plan.slots, 1), forbid):
-            yield heads, batch.ranks
+    def best_rounds(
+        self, plans: Sequence[DeltaPlan], relations: Sequence[str], specs: Sequence[AggregateSpec]
+    ) -> WatchedSettling | None:
+        key = tuple(plans)
+        if key not in self.settlings:
+            self.settlings[key] = self._settling(key, specs, relations) if key else None
+        found = self.settlings[key]
+        return None if found is None else WatchedSettling(found, Watching(self.watch, self._sized), self._count)
 
-    def _run_on_values(self, plan: DeltaPlan, scan: Scan, ids: Ids, forbid: Forbid) -> Iterator[tuple[Lines, Ids]]:
-        for start in range(0, len(ids), PORTION):
-            first = Batch(plan.slots, 0)
-            self._scan(plan, scan, ids[start : start + PORTION], first)
-            for heads, batch in self._complete(plan, first, forbid):
-                yield heads, batch.ranks
+    def _settling(
+        self, plans: Sequence[DeltaPlan], specs: Sequence[AggregateSpec], relations: Sequence[str]
+    ) -> Settling | None:
+        if not all(is_of_numbers(spec) and spec.context is None and spec.rows in relations for spec in specs):
+            return None
+        instructions, scratch = self.shared.assembler.instructions, self.shared.buffers[0]
+
+        def assemble(plan: DeltaPlan) -> Assembled | None:
+            found = instructions(plan)
+            return None if found is None else found.on(self.tables, scratch)
+
+        # Taking away and adding see different rows.
+        taking, adding = (describe(plans, relations, self.tables, assemble, lambda _: None) for _ in range(2))
+        if taking is None or adding is None:
+            return None
+        return Settling(relations, [self.tables[name] for name in relations], plans, taking, adding, specs)
+
+    def _count(self, met: int) -> None:
+        self.enumerated += met
 
     def _run_on_words(
         self, plan: DeltaPlan, assembled: Assembled, ids: Ids, forbid: Forbid
@@ -366,226 +412,15 @@ class LocalBackend:
             self.watch.look()
             parts = [(assembled, part) for assembled, part in parts if not assembled.is_last]
 
-    def _assembled(self, plan: DeltaPlan, thread: int) -> Assembled | None:
-        """The plan's instructions for one of two threads, or None if it needs values."""
-        key = (plan, thread)
+    def _assembled(self, plan: DeltaPlan, thread: int, *, in_bundles: bool = False) -> Assembled | None:
+        """The plan's instructions for one of two threads, or None if it needs values, or passes on no bundles."""
+        key = (plan, thread, in_bundles)
         if key not in self.assembled:
             found = self.shared.assembler.instructions(plan)
+            if found is not None and in_bundles:
+                source = find_source(plan, {name: table.arity for name, table in self.tables.items()})
+                is_none = source is None or found.makes
+                found = None if is_none or source is None else self.shared.assembler.bundles(plan, source)
             scratch = self.shared.buffers[thread]
             self.assembled[key] = None if found is None else found.on(self.tables, scratch)
         return self.assembled[key]
-
-    def _complete(self, plan: DeltaPlan, batch: B, forbid: Forbid, done: int = 0) -> Iterator[tuple[Lines, B]]:
-        """What becomes of a batch in the steps that are left, and its heads."""
-        for at, step in enumerate(plan.steps[done:], done):
-            if batch.size == 0:
-                return
-            if isinstance(step, Generate | Join):
-                portions = (
-                    self._generate(step, batch) if isinstance(step, Generate) else self._join(step, batch, forbid)
-                )
-                for portion in portions:
-                    self.watch.look()
-                    yield from self._complete(plan, portion, forbid, at + 1)
-                return
-            self._step(plan, step, batch, forbid)
-        if batch.size == 0:
-            return
-        heads: Lines = np.empty((batch.size, len(plan.head)), dtype=np.int64)
-        for at, operand in enumerate(plan.head):
-            heads[:, at] = self._operand(operand, batch)
-        self.enumerated += batch.size
-        yield heads, batch
-
-    def _scan(self, plan: DeltaPlan, scan: Scan, ids: Ids, batch: Batch) -> None:
-        table = self.tables[scan.relation]
-        for column, constant in scan.equals:
-            ids = ids[table.column(ids, column) == self.dictionary.encode(constant.value, constant.kind)]
-        for one, other in scan.same:
-            ids = ids[table.column(ids, one) == table.column(ids, other)]
-        batch.resize(len(ids))
-        for column, slot in scan.binds:
-            batch.columns[slot] = table.column(ids, column)
-        batch.note_rows(plan.position, ids)
-        if scan.recursive:
-            batch.ranks = table.ranks(ids)
-
-    def _step(self, plan: DeltaPlan, step: Step, batch: Batch, forbid: Forbid) -> None:
-        match step:
-            case Check():
-                self._check(step, batch, forbid(step))
-            case Compare(op=op, left=left, right=right, kind=kind):
-                one, other = self._column(left, batch), self._column(right, batch)
-                mask, reason = compare(op, one, other, kind, self.dictionary, watch=self.watch)
-                if reason:
-                    self._warn(plan, reason)
-                if not mask.all():
-                    batch.keep(mask)
-            case Compute(target=target, functor=functor, args=args, arg_kinds=arg_kinds, kind=kind):
-                columns = [self._column(arg, batch) for arg in args]
-                with self._sized(plan):
-                    if functor in self.functions:
-                        function = self._calling(plan, functor, kind)
-                        result = apply_function(function, columns, arg_kinds, kind, self.dictionary, watch=self.watch)
-                    else:
-                        result = apply_functor(functor, columns, arg_kinds, kind, self.dictionary, watch=self.watch)
-                batch.columns[target] = result.words
-                if result.defined is not None:
-                    self._warn(plan, result.reason)
-                    batch.keep(result.defined)
-            case Build():
-                self._build(plan, step, batch)
-            case TakeApart():
-                self._take_apart(step, batch)
-
-    def _join(self, step: Join, batch: B, forbid: Forbid) -> Iterator[B]:
-        """In portions, since a join may have more pairs than fit into memory."""
-        table, forbidden = self.tables[step.relation], forbid(step)
-        every = None if step.key else table.ids(forbidden)
-        keys = self._lines([operand for _, operand in step.key], batch)
-        index = table.index(tuple(column for column, _ in step.key)) if step.key else None
-        # As many lines at once as can be, if each joins with as many rows as those before did.
-        start, size = 0, batch.size if every is None else max(1, PAIRS // max(1, len(every)))
-        size = min(size, PORTION)
-        while start < batch.size:
-            end = min(start + size, batch.size)
-            if index is not None:
-                picks, matches = index.probe(keys[start:end], forbidden)
-                if len(picks) > PAIRS:
-                    size = max(1, size // 4)
-            else:
-                assert every is not None
-                picks = np.repeat(np.arange(end - start, dtype=np.int32), len(every))
-                matches = np.tile(every, end - start)
-            yield self._joined(step, table, batch, picks + np.int32(start), matches)
-            start = end
-
-    def _joined(self, step: Join, table: Table, batch: B, picks: Ids, matches: Ids) -> B:
-        for one, other in step.same:
-            equal = table.column(matches, one) == table.column(matches, other)
-            picks, matches = picks[equal], matches[equal]
-        portion = batch.copy()
-        portion.keep(picks)
-        for column, slot in step.binds:
-            portion.columns[slot] = table.column(matches, column)
-        portion.note_rows(step.position, matches)
-        if step.recursive:
-            portion.ranks = np.maximum(portion.ranks, table.ranks(matches))
-        return portion
-
-    def _check(self, step: Check, batch: Batch, forbid: int) -> None:
-        table = self.tables[step.relation]
-        keys = self._lines(step.args, batch)
-        found = table.find(keys, forbid)
-        mask = (found >= 0) if step.present else (found < 0)
-        if not mask.all():
-            batch.keep(mask)
-            found, keys = found[mask], keys[mask]
-        if step.present:
-            batch.note_rows(step.position, found)
-        else:
-            batch.note_absent(step.position, keys)
-        if step.present and step.recursive:
-            batch.ranks = np.maximum(batch.ranks, table.ranks(found))
-
-    def _generate(self, step: Generate, batch: B) -> Iterator[B]:
-        """In portions, since a range may be longer than anything that fits into memory."""
-        columns = [self.dictionary.decode_column(self._column(arg, batch), step.kind) for arg in step.args]
-        picks: list[int] = []
-        values: list[Value] = []
-        for at, bounds in enumerate(zip(*columns, strict=True)):
-            solutions = iter(solutions_of_range(*bounds))
-            while found := list(islice(solutions, PORTION)):
-                picks += [at] * len(found)
-                values += found
-                if len(values) >= PORTION:
-                    yield self._generated(step, batch, picks, values)
-                    picks, values = [], []
-        if values:
-            yield self._generated(step, batch, picks, values)
-
-    def _generated(self, step: Generate, batch: B, picks: list[int], values: list[Value]) -> B:
-        portion = batch.copy()
-        portion.keep(np.array(picks, dtype=np.intp))
-        portion.columns[step.target] = self.dictionary.encode_column(values, step.kind)
-        return portion
-
-    def _build(self, plan: DeltaPlan, step: Build, batch: Batch) -> None:
-        parts = [self._column(part, batch) for part in step.parts]
-        rest = None if step.rest is None else self._column(step.rest, batch)
-        with self._sized(plan):
-            batch.columns[step.target] = self.dictionary.build(step.kind, step.branch, parts, rest, batch.size)
-
-    def _take_apart(self, step: TakeApart, batch: Batch) -> None:
-        cells, source = self.dictionary.cells_of(step.kind), self._column(step.source, batch)
-        if not isinstance(step.kind, ListKind):
-            lines = cells.open(source)
-            tag = RECORD if step.branch is None else cells.branches[step.branch]
-            lines = self._keep_tagged(batch, lines, tag)
-            for at, slot in enumerate(step.parts, 1):
-                batch.columns[slot] = lines[:, at]
-            return
-        for slot in step.parts:
-            lines = self._keep_tagged(batch, cells.open(source), ITEM)
-            batch.columns[slot], source = lines[:, 1], lines[:, 2]
-        if step.rest is not None:
-            batch.columns[step.rest] = source
-        elif not step.open_ended:
-            self._keep_tagged(batch, cells.open(source), NO_ITEM)
-
-    def _keep_tagged(self, batch: Batch, lines: Lines, tag: int) -> Lines:
-        """Keeps the assignments whose value has a constructor; the lines of their values."""
-        fits = lines[:, 0] == tag
-        if not fits.all():
-            batch.keep(fits)
-            lines = lines[fits]
-        return lines
-
-    @contextmanager
-    def _sized(self, plan: DeltaPlan) -> Iterator[None]:
-        """Says which rule it is that makes too large a value."""
-        try:
-            yield
-        except TooLarge as error:
-            raise makes_too_large(self.program, plan.rule, error) from None
-
-    # -- operands
-
-    def _operand(self, operand: Operand, batch: Batch) -> Words | int:
-        if isinstance(operand, Slot):
-            column = batch.columns[operand.number]
-            assert column is not None
-            return column
-        return self.dictionary.encode(operand.value, operand.kind)
-
-    def _column(self, operand: Operand, batch: Batch) -> Words:
-        value = self._operand(operand, batch)
-        return value if isinstance(value, np.ndarray) else np.full(batch.size, value, dtype=np.int64)
-
-    def _lines(self, operands: Sequence[Operand], batch: Batch) -> Lines:
-        lines: Lines = np.empty((batch.size, len(operands)), dtype=np.int64)
-        for at, operand in enumerate(operands):
-            lines[:, at] = self._operand(operand, batch)
-        return lines
-
-    def _calling(self, plan: DeltaPlan, name: str, kind: Kind) -> Callable[..., Value]:
-        function = self.functions[name]
-
-        def call(*args: Value) -> Value:
-            try:
-                return checked_call(name, function, args, kind, self.program.types)
-            except FunctionError as error:
-                raise FunctionError(f"{self._where(plan)}: {error}") from error.__cause__
-
-        return call
-
-    def _where(self, plan: DeltaPlan) -> str:
-        place = self.program.source.place(plan.rule.span)
-        return f"{place.file.name}:{place.line}: rule {plan.rule.name.partition('!')[0]}"
-
-    def _warn(self, plan: DeltaPlan, reason: str) -> None:
-        """Says once for each rule and reason that something it asks for has no value."""
-        rule = plan.rule
-        if (rule.name, reason) not in self.warned:
-            self.warned.add((rule.name, reason))
-            warnings.warn(f"{self._where(plan)}: {reason}; nothing is derived there", EvaluationWarning, stacklevel=2)

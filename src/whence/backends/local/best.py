@@ -1,6 +1,10 @@
 """The compiled loops on groups whose value is the least or the greatest of numbers.
 
 `index` is the index of the relation that holds the groups, the output, on its keys: a group has at most one present row there.
+
+Loops that go through rounds are told of an aggregate by a line of words, a `group`: the numbers of the tables of its rows and of
+its output, the addresses of their indexes on the keys (that of the rows may not be there yet), whether it is the least, the
+columns of the values, the number of keys, and their columns in the rows and in the output.
 """
 
 from __future__ import annotations
@@ -9,15 +13,30 @@ from typing import Any
 
 import numpy as np
 
-from whence.backends.local.hashing import COLUMNS, LINES, WIDTH, find_line, hash_at, row_word, shape_of
-from whence.backends.local.kernels import FLAGS, RANK, row_end
+from whence.backends.local.hashing import (
+    COLUMNS,
+    FULL,
+    LINES,
+    MASK,
+    SLOTS,
+    WIDTH,
+    find_line,
+    hash_at,
+    row_word,
+    shape_of,
+)
+from whence.backends.local.kernels import COUNT, FLAGS, RANK, WELL, row_end
 from whence.backends.local.links import ARENA, BEGIN, LENGTH, TABLE
-from whence.backends.local.memory import compiled, halves_at, kernel, words_at
+from whence.backends.local.memory import compiled, halves_at, kernel, prefetch, words_at
+from whence.engine.protocol import HIDDEN, SUSPENDED
 
 # How a row compares with the value of its group; it is alone if the group has none.
 ALONE, BETTER, EQUAL, WORSE = range(4)
 # What `regroup` is told of an aggregate, in this order.
 FORBID, ABSENT, VALUE, OUTPUT_VALUE, IS_LEAST, BY_RANK = range(6)
+# What a `group` tells.
+ROWS_OF, OUTPUT_OF, ROWS_INDEX, OUTPUT_INDEX, LEAST, VALUE_AT, OUTPUT_VALUE_AT, KEY_COUNT, KEYS_AT = range(9)
+_ABSENT = np.int64(SUSPENDED | HIDDEN)
 
 
 @compiled
@@ -126,3 +145,146 @@ def regroup(
             write_group(missing, new, keys, at, output_keys, told[OUTPUT_VALUE], best)
             new += 1
     counts[0], counts[1] = old, new
+
+
+# -- in rounds
+
+
+@compiled
+def read_key(table: Any, group: Any, first: int, row: int, keys: Any, key: int) -> None:
+    """The key of a row, whose columns are listed from `first` on."""
+    lines, shape = halves_at(table[LINES]), shape_of(table)
+    for at in range(group[KEY_COUNT]):
+        keys[key + at] = row_word(lines, shape, row, group[first + at])
+
+
+@compiled
+def compare_with(group: Any, tables: Any, row: int, holder: int) -> int:
+    """How a row compares with the row that holds the value of its group."""
+    table, output = words_at(tables[group[ROWS_OF]]), words_at(tables[group[OUTPUT_OF]])
+    value = row_word(halves_at(table[LINES]), shape_of(table), row, group[VALUE_AT])
+    held = row_word(halves_at(output[LINES]), shape_of(output), holder, group[OUTPUT_VALUE_AT])
+    if value == held:
+        return EQUAL
+    return BETTER if (value < held) == (group[LEAST] == 1) else WORSE
+
+
+@compiled
+def standing(group: Any, tables: Any, row: int, key: Any) -> Any:
+    """How a row compares with the value of its group, and the row that holds it, or -1. Leaves the group's key in `key`."""
+    read_key(words_at(tables[group[ROWS_OF]]), group, KEYS_AT, row, key, 0)
+    holder = np.int64(group_row(words_at(group[OUTPUT_INDEX]), halves_at(key.ctypes.data), np.int64(0), _ABSENT))
+    if holder < 0:
+        return ALONE, holder
+    return compare_with(group, tables, row, holder), holder
+
+
+@compiled
+def stand_block(group: Any, tables: Any, rows: Any, first: int, size: int, keys: Any, found: Any, results: Any) -> None:
+    """How each of at most `BLOCK` rows compares with the value of its group: look-ups, with their memory asked for ahead."""
+    index, table, output = (
+        words_at(group[OUTPUT_INDEX]),
+        words_at(tables[group[ROWS_OF]]),
+        words_at(tables[group[OUTPUT_OF]]),
+    )
+    columns, mask, width = group[KEY_COUNT], index[MASK], index[WIDTH]
+    words, slots, blocks = halves_at(keys.ctypes.data), halves_at(index[SLOTS]), halves_at(index[LINES])
+    arena, lines, shape = halves_at(index[ARENA]), halves_at(output[LINES]), shape_of(output)
+    for at in range(size):
+        read_key(table, group, KEYS_AT, np.int64(rows[first + at]), keys, columns * at)
+        found[at] = hash_at(words, 2 * columns * at, columns, 2)
+        prefetch(index[SLOTS] + 4 * (found[at] & mask))
+    for at in range(size):
+        word = np.int64(slots[found[at] & mask])
+        if (word ^ found[at]) & (FULL ^ mask) == 0:
+            prefetch(index[LINES] + 4 * width * (word & mask))
+    for at in range(size):
+        line = np.int64(find_line(index, words, 2 * columns * at, found[at]))
+        found[at] = line
+        if line >= 0:
+            prefetch(index[ARENA] + 4 * np.int64(blocks[(line + 1) * width - BEGIN]))
+    for at in range(size):
+        line, holder = found[at], np.int64(-1)
+        if line >= 0:
+            begin = np.int64(blocks[(line + 1) * width - BEGIN])
+            for offset in range(begin, begin + blocks[(line + 1) * width - LENGTH]):
+                row = np.int64(arena[offset])
+                if not lines[row_end(shape, row) - FLAGS] & _ABSENT:
+                    holder = row
+                    break
+        results[at] = ALONE if holder < 0 else compare_with(group, tables, np.int64(rows[first + at]), holder)
+
+
+@compiled
+def order_of(group: Any, tables: Any, row: int) -> int:
+    """A number that is less the better the value of a row is."""
+    table = words_at(tables[group[ROWS_OF]])
+    value = row_word(halves_at(table[LINES]), shape_of(table), row, group[VALUE_AT])
+    return value if group[LEAST] else ~value
+
+
+@compiled
+def best_row(group: Any, tables: Any, key: Any) -> int:
+    """The best of the rows that are present in the group with a key, or -1."""
+    index, table = words_at(group[ROWS_INDEX]), words_at(tables[group[ROWS_OF]])
+    lines, shape, words = halves_at(table[LINES]), shape_of(table), halves_at(key.ctypes.data)
+    found, best = np.int64(-1), np.int64(0)
+    line = find_line(index, words, np.int64(0), hash_at(words, np.int64(0), index[COLUMNS], 2))
+    if line >= 0:
+        blocks, arena, base = halves_at(index[LINES]), halves_at(index[ARENA]), (line + 1) * index[WIDTH]
+        begin = np.int64(blocks[base - BEGIN])
+        for offset in range(begin, begin + blocks[base - LENGTH]):
+            row = np.int64(arena[offset])
+            if not lines[row_end(shape, row) - FLAGS] & _ABSENT:
+                order = order_of(group, tables, row)
+                if found < 0 or order < best:
+                    found, best = row, order
+    return found  # type: ignore[return-value]
+
+
+@compiled
+def is_supported(group: Any, tables: Any, holder: int, key: Any) -> bool:
+    """Whether the value of the group with a key is that of a present row of lower rank than the row that holds it."""
+    index, table, output = (
+        words_at(group[ROWS_INDEX]),
+        words_at(tables[group[ROWS_OF]]),
+        words_at(tables[group[OUTPUT_OF]]),
+    )
+    lines, shape, words = halves_at(table[LINES]), shape_of(table), halves_at(key.ctypes.data)
+    held, held_shape = halves_at(output[LINES]), shape_of(output)
+    rank = held[row_end(held_shape, holder) - RANK]
+    value = row_word(held, held_shape, holder, group[OUTPUT_VALUE_AT])
+    line = find_line(index, words, np.int64(0), hash_at(words, np.int64(0), index[COLUMNS], 2))
+    if line >= 0:
+        blocks, arena, base = halves_at(index[LINES]), halves_at(index[ARENA]), (line + 1) * index[WIDTH]
+        begin = np.int64(blocks[base - BEGIN])
+        for offset in range(begin, begin + blocks[base - LENGTH]):
+            row = np.int64(arena[offset])
+            end = row_end(shape, row)
+            if lines[end - FLAGS] & _ABSENT or lines[end - RANK] >= rank:
+                continue
+            if row_word(lines, shape, row, group[VALUE_AT]) == value:
+                return True
+    return False
+
+
+@compiled
+def suspend_group(group: Any, tables: Any, holder: int) -> None:
+    """A group loses the row that holds its value, which has one derivation."""
+    output = words_at(tables[group[OUTPUT_OF]])
+    lines, base = halves_at(output[LINES]), row_end(shape_of(output), holder)
+    lines[base - COUNT], lines[base - WELL] = 0, 0
+    lines[base - FLAGS] |= SUSPENDED
+
+
+@compiled
+def suspend_groups(group: Any, tables: Any, batch: Any, key: Any, lost: Any) -> int:
+    """Of groups that rows have gone from, suspends and lists the rows that do not follow any more from rows of lower rank."""
+    end = 0
+    for at in range(len(batch)):
+        result, holder = standing(group, tables, np.int64(batch[at]), key)
+        if result == EQUAL and not is_supported(group, tables, holder, key):
+            suspend_group(group, tables, holder)
+            lost[end] = holder
+            end += 1
+    return end

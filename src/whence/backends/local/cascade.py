@@ -1,4 +1,7 @@
-"""The compiled loop that takes away what followed from rows, and what followed from that: many small batches in one call."""
+"""The compiled loop that takes away what followed from rows, and what followed from that: many small batches in one call.
+
+Where there are groups of numbers (`best`), those that the rows of a batch were in have a say after it.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +10,17 @@ from typing import Any
 import numpy as np
 from numba import carray  # type: ignore[attr-defined]
 
+from whence.backends.local.best import KEY_COUNT, OUTPUT_OF, ROWS_OF, suspend_groups
 from whence.backends.local.kernels import change_flags, drop_supports, suspend_rows
 from whence.backends.local.machine import BLOCK, DEPTH, DONE, IS_FULL, NEXT, RESUME, enumerate_heads
 from whence.backends.local.machine import STATUS as MACHINE_STATUS
-from whence.backends.local.memory import halves_at, kernel, words_at
+from whence.backends.local.memory import compiled, halves_at, kernel, words_at
 from whence.engine.protocol import BATCH, HIDDEN
 
-# What a plan is told by: the relations it begins with and derives, by number, then the arrays of `Assembled` and their sizes.
+# What a plan is told by: the relations it begins with and derives, by number, then the arrays of `Assembled` and their sizes;
+# and if its heads are those of bundles, the table whose rows they are of, or 0, and whether that is recursive.
 DRIVER, HEAD, CODE, CODE_SIZE, STATE, STATE_SIZE, BLOCKS, DEPTHS = range(8)
-REGISTERS, KEYS, KEYS_SIZE, PAIRS, HEADS, ARITY, RANKS = range(8, 15)
+REGISTERS, KEYS, KEYS_SIZE, PAIRS, HEADS, ARITY, RANKS, SOURCE, IS_RECURSIVE = range(8, 17)
 
 
 # What is told of a call: the derivations met so far; then, if it stopped in the middle of a batch, why, which batch it was (of
@@ -23,17 +28,41 @@ REGISTERS, KEYS, KEYS_SIZE, PAIRS, HEADS, ARITY, RANKS = range(8, 15)
 MET, STATUS, RELATION, BEGIN, END, NUMBER = range(6)
 
 
-@kernel("lines words rows words words int int int words")
+@compiled
+def with_room(rows: Any, ends: Any, relation: int, more: int) -> Any:
+    """Lines of rows, with room for so many more in one of them."""
+    if ends[relation] + more <= rows.shape[1]:
+        return rows
+    larger = np.empty((rows.shape[0], 2 * (ends[relation] + more)), dtype=np.int32)
+    for each in range(rows.shape[0]):
+        larger[each, : ends[each]] = rows[each, : ends[each]]
+    return larger
+
+
+@kernel("lines words lines rows words words int int int words")
 def spread_loss(
-    plans: Any, tables: Any, lost: Any, begins: Any, ends: Any, buffer: int, largest: int, is_counted: int, told: Any
+    plans: Any,
+    tables: Any,
+    groups: Any,
+    lost: Any,
+    begins: Any,
+    ends: Any,
+    buffer: int,
+    largest: int,
+    is_counted: int,
+    told: Any,
 ) -> Any:
     """Propagates the loss of rows until no more are lost.
 
     `lost` has a line for each table; in it those from `begins` to `ends` still have consequences. If derivations are not counted,
     whatever follows from lost rows in any way is lost. Stops before a batch that is larger than `largest`, and where a plan stops
-    in the middle: called again, it goes on there. Returns the rows lost.
+    in the middle: called again, it goes on there. The indexes of `groups` know all rows. Returns the rows lost.
     """
-    relations, room = len(tables), lost.shape[1]
+    relations = len(tables)
+    most_keys = np.int64(1)
+    for each in range(groups.shape[0]):
+        most_keys = max(most_keys, groups[each, KEY_COUNT])
+    key = np.empty(most_keys, dtype=np.int64)
     # Typed, or Numba compiles what they are passed to once more for each.
     none, on, hidden = np.int64(0), np.int64(BATCH), np.int64(HIDDEN)
     while True:
@@ -69,12 +98,7 @@ def spread_loss(
             while True:
                 count = enumerate_heads(code, batch, blocks, keys, pairs, state, heads, ranks)
                 told[MET] += count
-                if ends[head] + count > room:
-                    room = 2 * (ends[head] + count)
-                    larger = np.empty((relations, room), dtype=np.int32)
-                    for each in range(relations):
-                        larger[each, : ends[each]] = lost[each, : ends[each]]
-                    lost = larger
+                lost = with_room(lost, ends, head, count)
                 if is_counted:
                     more = drop_supports(tables[head], heads[:count], ranks[:count], lost[head, ends[head] :])
                 else:
@@ -86,4 +110,10 @@ def spread_loss(
                     told[STATUS], told[NUMBER] = state[MACHINE_STATUS], number
                     return lost
         change_flags(tables[relation], batch, hidden, on)
+        for each in range(groups.shape[0]):
+            group = words_at(groups[each].ctypes.data)
+            if group[ROWS_OF] == relation:
+                output = group[OUTPUT_OF]
+                lost = with_room(lost, ends, output, len(batch))
+                ends[output] += suspend_groups(group, tables, batch, key, lost[output, ends[output] :])
     return lost

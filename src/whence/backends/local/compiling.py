@@ -1,18 +1,69 @@
-"""When the loops are compiled: on first use, once for each machine and version; the result is kept on disk."""
+"""When the loops are compiled: on first use, once for each machine and version; the result is kept on disk.
+
+Numba's compiler is a program in Python that holds one lock: what two cores can do for it takes two processes. A second one
+compiles loops that will be needed soon, and the first finds them on disk.
+"""
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, ExitStack
 
-from whence.backends.local import backend, best, blocks, cascade, machine, rounds  # noqa: F401 - bring all kernels
+from whence.backends.local import (  # noqa: F401 - bring all kernels
+    backend,
+    best,
+    best_rounds,
+    blocks,
+    bundles,
+    by_column,
+    cascade,
+    machine,
+    parallel,
+    rounds,
+    walks,
+)
 from whence.backends.local.memory import KERNELS
 
+# What a first evaluation needs after the loop that runs plans, in this order; that one takes as long as all of these.
+SOON = (
+    "claim_rows",
+    "fill_slots",
+    "choose_rows",
+    "count_keys",
+    "fill_blocks",
+    "sample_blocks",
+    "follow_walks",
+    "read_lines",
+    "place_rows",
+    "read_column",
+    "read_halves",
+    "read_states",
+    "choose_flags",
+    "drop_flags",
+)
 
-def compile_all() -> Iterator[tuple[str, float, bool]]:
-    """Compiles every loop, or loads it: its name, the seconds it took, and whether it was compiled now."""
-    for name, (dispatcher, signature) in KERNELS.items():
+
+def compile_all(names: Iterable[str] | None = None) -> Iterator[tuple[str, float, bool]]:
+    """Compiles loops, all if none are named, or loads them: the name, the seconds it took, and whether it was compiled now."""
+    for name in tuple(KERNELS) if names is None else names:
+        dispatcher, arguments = KERNELS[name]
         started = time.perf_counter()
         misses = sum(dispatcher.stats.cache_misses.values())
-        dispatcher.compile(f"({signature})")
+        dispatcher.compile(arguments)
         yield name, time.perf_counter() - started, sum(dispatcher.stats.cache_misses.values()) > misses
+
+
+def compile_beside(names: Iterable[str]) -> AbstractContextManager[object]:
+    """Has another process compile these, until the end of the context. With one core there is none."""
+    beside = ExitStack()
+    if parallel.CORES > 1 and sys.executable:
+        code = "import sys; from whence.backends.local.compiling import compile_all; list(compile_all(sys.argv[1:]))"
+        quiet = subprocess.DEVNULL
+        command = [sys.executable, "-c", code, *names]
+        child = subprocess.Popen(command, stdin=quiet, stdout=quiet, stderr=quiet)  # noqa: S603 - our own
+        beside.callback(child.wait)
+        beside.callback(child.terminate)  # first: what it has done is on disk, file by file
+    return beside

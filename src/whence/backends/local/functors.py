@@ -6,17 +6,16 @@ Where a functor has no value, its result says for which lines, and why.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from whence.backends.local.scalars import WAYS, Mask, Result, digits_checked, product
 from whence.backends.local.words import Dictionary, Words, nil_word
 from whence.engine.protocol import Watch
 from whence.lang.functors import implementation, matches
 from whence.lang.scalars import of_whole
 from whence.lang.types import (
-    DATE,
     FLOAT,
     NUMBER,
     SYMBOL,
@@ -32,17 +31,10 @@ from whence.lang.types import (
 )
 from whence.lang.undefined import Undefined
 
-Mask = NDArray[np.bool_]
 # So many values between two looks at the time.
 FEW = 256
-
-
-class Result(NamedTuple):
-    """`defined` is None if all lines have a value; otherwise `reason` says why one has none."""
-
-    words: Words
-    defined: Mask | None = None
-    reason: str = ""
+# From so many lines on it pays to look for those that ask for the same.
+SOME = 16
 
 
 _DIRECT: Mapping[str, Callable[..., NDArray[np.int64]]] = {
@@ -56,11 +48,6 @@ _DIRECT: Mapping[str, Callable[..., NDArray[np.int64]]] = {
     "lor": lambda left, right: ((left != 0) | (right != 0)).astype(np.int64),
     "lxor": lambda left, right: ((left != 0) != (right != 0)).astype(np.int64),
     "lnot": lambda value: (value == 0).astype(np.int64),
-}
-_OF_DATES: Mapping[str, Callable[..., NDArray[np.int64]]] = {
-    "year": lambda days: days.astype("datetime64[D]").astype("datetime64[Y]").astype(np.int64) + 1970,
-    "month": lambda days: days.astype("datetime64[D]").astype("datetime64[M]").astype(np.int64) % 12 + 1,
-    "days_between": lambda start, end: end - start,
 }
 _REAL: Mapping[str, Callable[..., NDArray[np.float64]]] = {"+": np.add, "*": np.multiply}
 
@@ -86,9 +73,9 @@ def apply_functor(
     if is_whole(kind) and functor in ("min", "max"):
         return Result(_fold(np.minimum if functor == "min" else np.maximum, columns))
     if isinstance(kind, DecimalKind) and functor in _OF_DECIMALS and isinstance(arg_kinds[0], DecimalKind):
-        return _digits_checked(_OF_DECIMALS[functor](*columns), kind)
-    if functor in _OF_DATES and arg_kinds[0] == DATE:
-        return Result(_OF_DATES[functor](*columns))
+        return digits_checked(*_OF_DECIMALS[functor](*columns), kind)
+    if functor in WAYS and (found := WAYS[functor](columns, arg_kinds, kind)) is not None:
+        return found
     if kind == FLOAT and all(each == FLOAT for each in arg_kinds):
         reals = [np.ascontiguousarray(column).view(np.float64) for column in columns]
         if functor in _REAL:
@@ -101,25 +88,11 @@ def apply_functor(
     return apply_function(function, columns, arg_kinds, kind, dictionary, watch=watch)
 
 
-def _digits_checked(exact: tuple[Words, Mask | None], kind: DecimalKind) -> Result:
-    units, is_far = exact
-    undefined = np.abs(units) >= 10**kind.precision
-    if is_far is not None:
-        undefined |= is_far
-    reason = f"the result has too many digits for {kind}"
-    return Result(units, ~undefined, reason) if undefined.any() else Result(units)
-
-
-def _product(left: Words, right: Words) -> tuple[Words, Mask | None]:
-    """The units of products, and which of them may have wrapped around: all of those are too large anyway."""
-    return left * right, np.abs(left.astype(np.float64) * right.astype(np.float64)) > 2.0**62
-
-
 # Sums and differences of two decimals always fit 64 bits.
 _OF_DECIMALS: Mapping[str, Callable[..., tuple[Words, Mask | None]]] = {
     "+": lambda left, right: (left + right, None),
     "-": lambda left, right=None: (-left if right is None else left - right, None),
-    "*": _product,
+    "*": product,
 }
 
 
@@ -162,9 +135,15 @@ def apply_function(
     watch: Watch,
 ) -> Result:
     """A function of values applied line by line; where it raises `Undefined` there is no result."""
+    if len(columns) == 1 and len(columns[0]) >= SOME:
+        distinct, places = np.unique(columns[0], return_inverse=True)
+        if len(distinct) < len(places):
+            found = apply_function(function, [distinct], arg_kinds, kind, dictionary, watch=watch)
+            defined = None if found.defined is None else found.defined[places]
+            return Result(found.words[places], defined, found.reason)
     decoded = [dictionary.decode_column(column, each) for column, each in zip(columns, arg_kinds, strict=True)]
     values: list[Value] = []
-    defined = np.ones(len(columns[0]) if columns else 1, dtype=np.bool_)
+    is_defined = np.ones(len(columns[0]) if columns else 1, dtype=np.bool_)
     reason = ""
     placeholder = placeholder_of(kind)
     for at, args in enumerate(zip(*decoded, strict=True)):
@@ -173,10 +152,10 @@ def apply_function(
         try:
             values.append(function(*args))
         except Undefined as why:
-            defined[at] = False
+            is_defined[at] = False
             reason = str(why)
             values.append(placeholder)
-    return Result(dictionary.encode_column(values, kind), defined if reason else None, reason)
+    return Result(dictionary.encode_column(values, kind), is_defined if reason else None, reason)
 
 
 def compare(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,14 +14,16 @@ from whence.backends.local import best
 from whence.backends.local.arrays import Ids, Lines, without
 from whence.backends.local.functors import placeholder_of
 from whence.backends.local.hashing import distinct_lines
+from whence.backends.local.settling import is_of_numbers
 from whence.backends.local.table import Table
 from whence.backends.local.words import Dictionary, Words
 from whence.lang.aggregates import combine
 from whence.lang.calls import FunctionError
 from whence.lang.program import Program
-from whence.lang.types import NUMBER, UNSIGNED, Value, is_whole
+from whence.lang.types import NUMBER, UNSIGNED, DecimalKind, Value, is_whole
 from whence.lang.undefined import Undefined
 from whence.plan.extract_aggregates import AggregateSpec
+from whence.reference import EvaluationWarning
 
 # So many of the rows that wait come at once at least, and this part of them: fewer would be more rounds, more would be in vain.
 FEW, PART = 256, 16
@@ -33,10 +37,11 @@ class LocalGroups:
     program: Program
     tables: dict[str, Table]
     dictionary: Dictionary
+    warned: set[str] = field(default_factory=set)
 
     @property
     def is_of_numbers(self) -> bool:
-        return self.spec.op in ("min", "max") and self.spec.value_kind is not None and is_whole(self.spec.value_kind)
+        return is_of_numbers(self.spec)
 
     def keys_of(self, relation: str, ids: Ids) -> Lines:
         spec = self.spec
@@ -163,7 +168,11 @@ class LocalGroups:
         values = None if spec.value_column is None else rows.column(matches, spec.value_column)
         if spec.op == "sum" and spec.recursive and values is not None:
             self._refuse_negative(values)
-        words, defined = aggregate_groups(spec, groups, values, len(keys), self.dictionary)
+        words, defined, reason = aggregate_groups(spec, groups, values, len(keys), self.dictionary)
+        if reason and reason not in self.warned:
+            self.warned.add(reason)
+            message = f"{self._where}: {reason}; nothing is derived there"
+            warnings.warn(message, EvaluationWarning, stacklevel=2)
         lines: Lines = np.empty((len(keys), len(spec.output_keys) + 1), dtype=np.int64)
         for at, column in enumerate(spec.output_keys):
             lines[:, column] = keys[:, at]
@@ -173,38 +182,60 @@ class LocalGroups:
     def _refuse_negative(self, values: Words) -> None:
         assert self.spec.value_kind is not None
         if any(value < 0 for value in self.dictionary.decode_column(values, self.spec.value_kind)):  # type: ignore[operator]
-            place = self.program.source.place(self.spec.span)
             raise FunctionError(
-                f"{place.file.name}:{place.line}: rule {self.spec.rule}: a sum inside recursion met a negative value; "
+                f"{self._where}: a sum inside recursion met a negative value; "
                 "such a sum can fall as the recursion goes on and has no well-defined result"
             )
+
+    @property
+    def _where(self) -> str:
+        place = self.program.source.place(self.spec.span)
+        return f"{place.file.name}:{place.line}: rule {self.spec.rule}"
 
 
 def aggregate_groups(
     spec: AggregateSpec, groups: Ids, values: Words | None, count: int, dictionary: Dictionary
-) -> tuple[Words, NDArray[np.bool_]]:
-    """For each of `count` groups its aggregate, and whether it has one. `groups` says which group each value is in, in order."""
+) -> tuple[Words, NDArray[np.bool_], str]:
+    """For each of `count` groups its aggregate, whether it has one, and why one that has values has none.
+
+    `groups` says which group each value is in, in order.
+    """
     op, value_kind, kind = spec.op, spec.value_kind, spec.kind
     sizes = np.bincount(groups, minlength=count)
     defined = np.ones(count, dtype=np.bool_) if spec.has_empty_groups else sizes > 0
     if values is None or value_kind is None:
-        return dictionary.encode_column(sizes.tolist(), kind), defined
+        return dictionary.encode_column(sizes.tolist(), kind), defined, ""
     if (value_kind == NUMBER and op == "sum") or (is_whole(value_kind) and op in ("min", "max")):
-        return _reduce(op, values, sizes), defined
+        return _reduce(op, values, sizes), defined, ""
     if value_kind == UNSIGNED and op in ("sum", "min", "max"):
-        return _reduce(op, values.view(np.uint64), sizes).view(np.int64), defined
-    decoded = dictionary.decode_column(values, value_kind)
+        return _reduce(op, values.view(np.uint64), sizes).view(np.int64), defined, ""
+    if (
+        isinstance(kind, DecimalKind)
+        and op == "sum"
+        and np.abs(values).sum(dtype=np.float64) < 10.0**kind.precision / 2
+    ):
+        return _reduce(op, values, sizes), defined, ""  # no group comes near too many digits
     ends = np.cumsum(sizes).tolist()
+    if isinstance(value_kind, DecimalKind) and op == "mean":
+        return _means(values.tolist(), ends, 10**value_kind.scale).view(np.int64), defined, ""
+    decoded = dictionary.decode_column(values, value_kind)
     placeholder = placeholder_of(kind)
     results: list[Value] = []
+    reason = ""
     for group, (end, size) in enumerate(zip(ends, sizes.tolist(), strict=True)):
         try:
             result = combine(op, decoded[end - size : end], kind)
-        except Undefined:
-            result = None
+        except Undefined as why:
+            result, reason = None, str(why)
         defined[group] &= result is not None
         results.append(placeholder if result is None else result)
-    return dictionary.encode_column(results, kind), defined
+    return dictionary.encode_column(results, kind), defined, reason
+
+
+def _means(units: list[int], ends: Sequence[int], one: int) -> NDArray[np.float64]:
+    """The means of runs of decimals, each rounded once; that of nothing is zero."""
+    runs = [units[start:end] for start, end in zip([0, *ends], ends, strict=False)]
+    return np.array([float(Fraction(sum(run), one * max(1, len(run)))) for run in runs])
 
 
 def _reduce(op: str, values: NDArray[np.int64] | NDArray[np.uint64], sizes: NDArray[np.intp]) -> Words:

@@ -6,7 +6,7 @@ import numpy as np
 
 from whence.backends.local import links
 from whence.backends.local.arrays import Ids, Lines
-from whence.backends.local.hashing import USED, HashedLines
+from whence.backends.local.hashing import BLOCK, USED, HashedLines
 from whence.backends.local.memory import Growing, address_of
 
 
@@ -68,8 +68,17 @@ class Index:
         end = links.expand_blocks(self.address, first, last, forbid, picks, matches)
         return picks[:end], matches[:end]
 
-    def _make_room_for_keys(self) -> None:
-        self.keys.make_room(int(self.handle[USED]), 0, 0)
+    def make_room(self, more: int, lines: int) -> None:
+        """For so many more rows, below `lines`."""
+        if len(self.place.array) < lines:
+            self.place.grow(lines)
+        if len(self.arena.array) < (wanted := int(self.handle[links.ARENA_USED]) + 2 * more):
+            self.arena.grow(wanted)
+        self._moved()
+        self._make_room_for_keys(more)
+
+    def _make_room_for_keys(self, more: int = BLOCK) -> None:
+        self.keys.make_room(int(self.handle[USED]), 0, 0, more)
 
     @property
     def nbytes(self) -> int:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from whence.backends.local import machine
 from whence.backends.local.arrays import Ids, Lines
+from whence.backends.local.bundles import Source
 from whence.backends.local.cells import Cells
 from whence.backends.local.memory import address_of
 from whence.backends.local.table import Table
@@ -71,7 +72,8 @@ class Instructions:
 
     In `code` the places are left out that hold the address of a relation's `rows`, of its rows found by value (`slots`), of an
     index on some columns, and the flags (`masks`) that a step does not want to see. `constants` are the words in it that a
-    dictionary gave out. What makes records, branches or lists runs in one thread only.
+    dictionary gave out. What makes records, branches or lists runs in one thread only. With a `source`,
+    heads are those of bundles.
     """
 
     code: Words
@@ -82,6 +84,7 @@ class Instructions:
     makes: Sequence[Cells]
     constants: frozenset[tuple[Kind, int]]
     needs: Needs
+    source: Source | None = None
     workspaces: dict[Scratch, Workspace] = field(default_factory=dict)
 
     def on(self, tables: Mapping[str, Table], scratch: Scratch) -> Assembled:
@@ -97,17 +100,21 @@ class Instructions:
         if workspace is None:
             workspace = self.workspaces[scratch] = Workspace(self.needs, scratch)
         indexed = {name: tables[name] for _, name, _ in self.indexes}
-        return Assembled(self, code, tuple(indexed.values()), workspace)
+        source = None if self.source is None else tables[self.source.relation]
+        return Assembled(self, code, tuple(indexed.values()), workspace, source)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Assembled:
-    """Instructions with the addresses of tables in their places; `tables` are those whose indexes they use."""
+    """Instructions with the addresses of tables in their places; `tables` are those whose indexes they use, and `source` is the
+    one whose rows are passed on in bundles.
+    """
 
     instructions: Instructions
     code: Words
     tables: tuple[Table, ...]
     workspace: Workspace
+    source: Table | None = None
     is_last: bool = False
 
     def start(self, forbid: Forbid) -> None:
@@ -142,4 +149,6 @@ class Assembled:
     @property
     def described(self) -> list[int]:
         """For compiled loops that run it: its arrays, in the order that `cascade` tells."""
-        return [address_of(self.code), len(self.code), *self.workspace.described]
+        source, address = self.instructions.source, 0 if self.source is None else self.source.address
+        is_recursive = source is not None and source.recursive
+        return [address_of(self.code), len(self.code), *self.workspace.described, address, int(is_recursive)]

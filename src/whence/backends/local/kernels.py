@@ -453,6 +453,38 @@ def activate(address: int, ids: Any, rank: int, on: int, added: Any) -> int:
     return end
 
 
+@kernel("int ids ids ids ids ids words")
+def net_rows(address: int, come: Any, lost: Any, added: Any, before: Any, passing: Any, counts: Any) -> None:
+    """What an epoch comes to, see `Table.net`; `counts` says how many there are of each. No row is queued any more: the flag
+    tells which have been met.
+    """
+    table = words_at(address)
+    lines, shape = halves_at(table[LINES]), shape_of(table)
+    there, kept, passed = 0, 0, 0
+    for at in range(len(come)):
+        base = row_end(shape, np.int64(come[at]))
+        if lines[base - FLAGS] & (ADDED | SUSPENDED | QUEUED) == ADDED:
+            lines[base - FLAGS] |= QUEUED
+            added[there] = come[at]
+            there += 1
+    for at in range(there):
+        lines[row_end(shape, np.int64(added[at])) - FLAGS] &= ~QUEUED
+    for at in range(len(lost)):
+        base = row_end(shape, np.int64(lost[at]))
+        if lines[base - FLAGS] & QUEUED:
+            continue
+        lines[base - FLAGS] |= QUEUED
+        if lines[base - FLAGS] & (SUSPENDED | ADDED) == SUSPENDED | ADDED:
+            passing[passed] = lost[at]
+            passed += 1
+        else:
+            before[kept] = lost[at]
+            kept += 1
+    for at in range(len(lost)):
+        lines[row_end(shape, np.int64(lost[at])) - FLAGS] &= ~QUEUED
+    counts[0], counts[1], counts[2] = there, kept, passed
+
+
 @kernel("int int")
 def drop_flags(address: int, off: int) -> None:
     """Takes flags from all rows."""

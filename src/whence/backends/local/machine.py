@@ -11,7 +11,8 @@ compiled for a program, and a round of a recursion costs a few calls.
 Instructions are runs of int64: an operation, its length, its operands. An operand is two words: what
 it is, and which. Tables and indexes are named by the addresses of their handles. In front stands what is done with the
 changed rows: their table, whether it is recursive, then how many columns go into registers, are compared with a constant, and are
-compared with each other, and these in turn.
+compared with each other, the registers for a row and for its bits if rows of a line go together (see `bundles`; or -1), and the
+columns in turn.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import numpy as np
 
 from whence.backends.local.cells import add_cell, has_room, size_at
 from whence.backends.local.hashing import (
+    BITS,
     COLUMNS,
     EMPTY,
     FULL,
@@ -39,14 +41,14 @@ from whence.backends.local.hashing import (
 )
 from whence.backends.local.kernels import FLAGS, RANK, find_row, row_end
 from whence.backends.local.links import ARENA, BEGIN, LENGTH
-from whence.backends.local.memory import compiled, halves_at, kernel, words_at
+from whence.backends.local.memory import compiled, halves_at, kernel, prefetch, words_at
 from whence.lang.sizes import LARGEST_STRUCTURE
 
-JOIN, CHECK, COMPARE, COMPUTE, EMIT, EMIT_JOINED, BUILD, TAKE_APART = range(1, 9)
+JOIN, CHECK, COMPARE, COMPUTE, EMIT, EMIT_JOINED, BUILD, TAKE_APART, EMIT_BUNDLES = range(1, 10)
 # What an operand is: a register, a constant's word or, in heads right behind a join, a column of the row joined with.
 REGISTER, CONSTANT, COLUMN = range(3)
 # Where the lists of an instruction begin.
-SCAN, JOINED, CHECKED, COMPARED, BUILT, TAKEN = 5, 10, 8, 5, 7, 6
+SCAN, JOINED, CHECKED, COMPARED, BUILT, TAKEN = 7, 10, 8, 5, 7, 6
 EQUAL, UNEQUAL, LESS, LESS_EQUAL, GREATER, GREATER_EQUAL = range(6)
 ADD, SUBTRACT, MULTIPLY, NEGATE, BIT_AND, BIT_OR, BIT_XOR, BIT_NOT, MINIMUM, MAXIMUM, COPY = range(11)
 _SIGN = -(1 << 63)
@@ -117,9 +119,9 @@ def load_block(code: Any, ids: Any, start: int, blocks: Any) -> int:
     """The registers of the first block from changed rows; those that do not fit left out. Returns how many fit."""
     table = words_at(code[0])
     lines, shape = halves_at(table[LINES]), shape_of(table)
-    binds, equals, same = code[2], code[3], code[4]
-    rank = blocks.shape[1] - RANKS
-    end = 0
+    binds, equals, same, own, places = code[2], code[3], code[4], code[5], code[6]
+    rank, bits = blocks.shape[1] - RANKS, table[BITS]
+    end, line = 0, np.int64(-1)
     for at in range(start, min(start + BLOCK, len(ids))):
         row, offset, fits = np.int64(ids[at]), SCAN + 2 * binds, True
         for _ in range(equals):
@@ -128,10 +130,17 @@ def load_block(code: Any, ids: Any, start: int, blocks: Any) -> int:
         for _ in range(same):
             fits = fits and row_word(lines, shape, row, code[offset]) == row_word(lines, shape, row, code[offset + 1])
             offset += 2
+        if fits and own >= 0:
+            place = np.int64(1) << (row & ((np.int64(1) << bits) - 1))
+            if row >> bits == line:
+                blocks[0, places, end - 1] |= place
+                continue
+            line = row >> bits
+            blocks[0, own, end], blocks[0, places, end] = row, place
         if fits:
             for bind in range(SCAN, SCAN + 2 * binds, 2):
                 blocks[0, code[bind + 1], end] = row_word(lines, shape, row, code[bind])
-            blocks[0, rank, end] = lines[row_end(shape, row) - RANK] if code[1] else -1
+            blocks[0, rank, end] = lines[row_end(shape, row) - RANK] if code[1] and own < 0 else -1
             end += 1
     return end
 
@@ -157,9 +166,17 @@ def open_join(code: Any, at: int, blocks: Any, depth: int, size: int, keys: Any)
     load_operands(code, at + JOINED, count, blocks, depth, size, keys)
     lines, width = halves_at(index[LINES]), index[WIDTH]
     slots, mask, words = halves_at(index[SLOTS]), index[MASK], halves_at(keys.ctypes.data)
+    hashes = blocks[depth, first]
+    for line in range(size):
+        hashes[line] = hash_at(words, 2 * count * line, count, 2)
+        prefetch(index[SLOTS] + 4 * (hashes[line] & mask))
+    for line in range(size):
+        word = np.int64(slots[hashes[line] & mask])
+        if (word ^ hashes[line]) & (FULL ^ mask) == 0:
+            prefetch(index[LINES] + 4 * width * (word & mask))
     for line in range(size):
         key = 2 * count * line
-        hashed = hash_at(words, key, count, 2)
+        hashed = hashes[line]
         slot = hashed & mask
         word = np.int64(slots[slot])
         begin, end = np.int64(0), np.int64(0)
@@ -173,6 +190,7 @@ def open_join(code: Any, at: int, blocks: Any, depth: int, size: int, keys: Any)
                 break
             slot = (slot + 1) & mask
             word = np.int64(slots[slot])
+        prefetch(index[ARENA] + 4 * begin)
         blocks[depth, first, line], blocks[depth, last, line] = begin, end
 
 
@@ -266,6 +284,36 @@ def emit_joined(
             for pair in range(size):
                 heads[written + pair, column] = row_word(lines, shape, pairs[1, pair], word)
     join_ranks(code, at, blocks, depth, pairs, size, head_ranks[written:])
+
+
+@compiled
+def emit_bundles(
+    code: Any, at: int, blocks: Any, depth: int, pairs: Any, size: int, heads: Any, head_ranks: Any, written: int
+) -> int:
+    """The same for rows that share a line, as bundles; returns how many there are."""
+    table = words_at(code[at + 2])
+    lines, shape, bits = halves_at(table[LINES]), shape_of(table), table[BITS]
+    operands, columns = at + code[at + 1] + 2, heads.shape[1] - 2
+    ranks = blocks[depth, blocks.shape[1] - RANKS]
+    end, pick, line = written - 1, np.int64(-1), np.int64(-1)
+    for pair in range(size):
+        row = pairs[1, pair]
+        place = np.int64(1) << (row & ((np.int64(1) << bits) - 1))
+        if pairs[0, pair] == pick and row >> bits == line:
+            heads[end, columns + 1] |= place
+            continue
+        pick, line = pairs[0, pair], row >> bits
+        end += 1
+        for column in range(columns):
+            source, word = code[operands + 2 * column], code[operands + 2 * column + 1]
+            if source == REGISTER:
+                word = blocks[depth, word, pick]
+            elif source == COLUMN:
+                word = row_word(lines, shape, row, word)
+            heads[end, column] = word
+        heads[end, columns], heads[end, columns + 1] = row, place
+        head_ranks[end] = ranks[pick]
+    return end + 1 - written
 
 
 @compiled
@@ -403,8 +451,11 @@ def enumerate_heads(
                     return written
                 if found == 0:
                     depth -= 1
-                elif code[at + code[at + 1]] == EMIT_JOINED:
-                    emit_joined(code, at, blocks, depth - 1, pairs, found, heads, head_ranks, written)
+                elif code[at + code[at + 1]] == EMIT_JOINED or code[at + code[at + 1]] == EMIT_BUNDLES:
+                    if code[at + code[at + 1]] == EMIT_JOINED:
+                        emit_joined(code, at, blocks, depth - 1, pairs, found, heads, head_ranks, written)
+                    else:
+                        found = emit_bundles(code, at, blocks, depth - 1, pairs, found, heads, head_ranks, written)
                     written += found
                     if written + BLOCK > heads.shape[0]:
                         state[DEPTH], state[RESUME], state[STATUS] = depth, AFTER_HEADS, IS_FULL

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from typing import TypeVar
 
 A = TypeVar("A")
@@ -16,6 +17,17 @@ CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os
 
 def is_worthwhile(size: int) -> bool:
     return size >= LARGE and CORES > 1
+
+
+@contextmanager
+def on_one_core() -> Iterator[None]:
+    """Without a second thread, in a process that is one of several which share the machine's cores."""
+    global CORES  # noqa: PLW0603 - a process does one thing at a time
+    before, CORES = CORES, 1
+    try:
+        yield
+    finally:
+        CORES = before
 
 
 class _Helper:

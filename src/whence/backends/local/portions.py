@@ -16,8 +16,9 @@ from whence.backends.local.table import Table
 from whence.backends.local.words import Words
 from whence.plan.steps import Check, DeltaPlan, Join, Slot
 
-# So many rows begin a portion: fewer would be more calls and rounds, more would not stay in the cache.
-PORTION = 32
+# So many rows begin a portion: fewer would be more calls and rounds, more would not stay in the cache. Where less follows from
+# each, they are more.
+PORTION, LATER_PORTION = 32, 512
 # Fewer rows are left as they are, and so are rows with fewer values.
 LARGE, MANY = 512, 16
 
@@ -60,7 +61,8 @@ def _handed_on(plans: Sequence[DeltaPlan], relation: str, column: int) -> dict[s
 class Portions:
     """Batches of rows of several tables, cut by the values in a column of each."""
 
-    def __init__(self, batches: Sequence[Ids], tables: Sequence[Table], columns: Sequence[int]) -> None:
+    def __init__(self, batches: Sequence[Ids], tables: Sequence[Table], columns: Sequence[int], size: int) -> None:
+        self.size = size
         self.batches: list[Ids] = []
         self.values: list[Words] = []
         for batch, table, column in zip(batches, tables, columns, strict=True):
@@ -82,7 +84,7 @@ class Portions:
         start = sum(self.begins)
         if start == len(self.all_values):
             return None
-        highest = self.all_values[min(start + PORTION, len(self.all_values)) - 1]
+        highest = self.all_values[min(start + self.size, len(self.all_values)) - 1]
         ends = [int(np.searchsorted(values, highest, "right")) for values in self.values]
         found = [batch[begin:end] for batch, begin, end in zip(self.batches, self.begins, ends, strict=True)]
         self.begins = ends
@@ -99,6 +101,7 @@ class Portions:
 
     def _part(self, begins: Sequence[int], ends: Sequence[int], begin: int, end: int) -> Portions:
         part = Portions.__new__(Portions)
+        part.size = self.size
         places = [slice(*pair) for pair in zip(begins, ends, strict=True)]
         part.batches = [batch[place] for batch, place in zip(self.batches, places, strict=True)]
         part.values = [values[place] for values, place in zip(self.values, places, strict=True)]

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numba import carray  # type: ignore[attr-defined]
 
+from whence.backends.local.bundles import MOST, claim_bundles, gather_rows
 from whence.backends.local.cascade import (
     ARITY,
     BLOCKS,
@@ -22,13 +23,16 @@ from whence.backends.local.cascade import (
     DRIVER,
     HEAD,
     HEADS,
+    IS_RECURSIVE,
     KEYS,
     KEYS_SIZE,
     PAIRS,
     RANKS,
     REGISTERS,
+    SOURCE,
     STATE,
     STATE_SIZE,
+    with_room,
 )
 from whence.backends.local.kernels import LISTED, activate, change_flags, claim_rows
 from whence.backends.local.links import link_waiting
@@ -65,10 +69,14 @@ def spread_gain(
     those up to `ends` are the next one's. `indexes` are those of tables joined with, each behind its table's number. Returns the
     queue.
     """
-    relations, room = len(tables), queue.shape[1]
-    none, batched = np.int64(0), np.int64(BATCH)  # typed, or Numba compiles what they are passed to once more
-    untold = np.empty(0, dtype=np.int32)
+    relations = len(tables)
+    # Typed, or Numba compiles what they are passed to once more.
+    none, batched, alone = np.int64(0), np.int64(BATCH), np.int64(-1)
+    untold, counted = np.empty(0, dtype=np.int32), np.zeros(4, dtype=np.int64)
     told[STATUS] = DONE
+    has_bundles = False
+    for number in range(plans.shape[0]):
+        has_bundles = has_bundles or plans[number, SOURCE] != 0
     while True:
         if told[POINT] == BETWEEN_ROUNDS:
             largest, made = np.int64(0), np.int64(0)
@@ -84,6 +92,8 @@ def spread_gain(
             told[RANK] += 1
             for each in range(relations):
                 begins[each], middles[each] = middles[each], ends[each]
+                if has_bundles:
+                    gather_rows(tables[each], queue[each, begins[each] : middles[each]])
                 activate(tables[each], queue[each, begins[each] : middles[each]], told[RANK], batched, untold)
             told[RELATION], told[NUMBER], told[POINT] = 0, 0, AT_PLAN
         relation = told[RELATION]
@@ -111,24 +121,41 @@ def spread_gain(
                 pairs = carray(words_at(plan[PAIRS]), (2, BLOCK))
                 batch = queue[relation, begins[relation] : middles[relation]]
                 told[FOUND] = enumerate_heads(code, batch, blocks, keys, pairs, state, heads, ranks)
-                told[MET] += told[FOUND]
                 told[CLAIMED], told[POINT] = 0, CLAIMING
+                if plan[SOURCE] == 0:
+                    told[MET] += told[FOUND]
             count = told[FOUND]
-            if ends[head] + count > room:
-                room = 2 * (ends[head] + count)
-                larger = np.empty((relations, room), dtype=np.int32)
-                for each in range(relations):
-                    larger[each, : ends[each]] = queue[each, : ends[each]]
-                queue = larger
-            table = words_at(tables[head])
-            table[LISTED] = 0
-            told[CLAIMED] = claim_rows(
-                tables[head], heads[:count], ranks[:count], told[CLAIMED], queue[head, ends[head] :]
-            )
-            ends[head] += table[LISTED]
-            if table[LISTED]:
+            queue = with_room(queue, ends, head, count if plan[SOURCE] == 0 else np.int64(MOST))
+            if plan[SOURCE] == 0:
+                table = words_at(tables[head])
+                table[LISTED] = 0
+                told[CLAIMED] = claim_rows(
+                    tables[head], heads[:count], ranks[:count], told[CLAIMED], queue[head, ends[head] :]
+                )
+                listed = table[LISTED]
+            else:
+                counted[:] = 0
+                told[CLAIMED] = claim_bundles(
+                    tables[head],
+                    plan[SOURCE],
+                    plan[IS_RECURSIVE],
+                    heads[:count],
+                    ranks[:count],
+                    told[CLAIMED],
+                    alone,
+                    queue[head, ends[head] :],
+                    untold,
+                    untold,
+                    counted,
+                )
+                told[MET] += counted[2]
+                listed = counted[0]
+            ends[head] += listed
+            if listed:
                 told[LAST] = told[NUMBER]
             if told[CLAIMED] < count:
+                if plan[SOURCE] != 0 and ends[head] + MOST > queue.shape[1]:
+                    continue
                 told[STATUS] = NO_LINES
                 return queue
             told[POINT] = IN_PLAN

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import NamedTuple
 
@@ -14,8 +14,9 @@ from whence.backends.local import cascade, machine, parallel, rounds
 from whence.backends.local.arrays import Ids, Lines
 from whence.backends.local.hashing import BITS
 from whence.backends.local.instructions import BUFFER, Assembled
-from whence.backends.local.portions import PORTION, Portions, handed_on
+from whence.backends.local.portions import LATER_PORTION, PORTION, Portions, handed_on
 from whence.backends.local.table import Table
+from whence.backends.local.walking import Walk, find_walk
 from whence.backends.local.words import Words
 from whence.engine.protocol import Enough, Forbid, Gain, Reconsider, Spread, Watch
 from whence.plan.steps import DeltaPlan
@@ -24,6 +25,9 @@ from whence.plan.steps import DeltaPlan
 ROWS, MET = 1 << 16, 1 << 20
 MANY = 4 * parallel.LARGE
 _ANY = 1 << 40
+# What begins with one of so many rows of its tables, or more, is a first evaluation or like one: much follows from each row.
+SHARE = 8
+_NO_GROUPS: Lines = np.empty((0, 1), dtype=np.int64)
 # After so many portions, it is known how their rows are best kept, and the others are shared with another thread.
 FIRST_PORTIONS = 4
 
@@ -34,9 +38,10 @@ def is_heavy(met: int) -> bool:
 
 
 class Described(NamedTuple):
-    """Plans as the loops are told them."""
+    """Plans as the loops are told them. `bundled` are those that can pass rows on in bundles."""
 
     assembled: list[Assembled]
+    bundled: list[Assembled | None]
     plans: Lines
     tables: Words
 
@@ -46,19 +51,22 @@ def describe(
     relations: Sequence[str],
     tables: Mapping[str, Table],
     assemble: Callable[[DeltaPlan], Assembled | None],
+    bundle: Callable[[DeltaPlan], Assembled | None],
 ) -> Described | None:
     """None if a plan is of a kind that is not assembled."""
     found: list[Assembled] = []
+    bundled: list[Assembled | None] = []
     described: list[list[int]] = []
     for plan in plans:
         assembled = assemble(plan)
         if assembled is None or plan.scan is None:
             return None
         found.append(assembled)
+        bundled.append(None if assembled.instructions.makes else bundle(plan))
         ends = (relations.index(plan.scan.relation), relations.index(plan.rule.head.relation))
         described.append([*ends, *assembled.described])
     addresses = [tables[name].by_value() for name in relations]
-    return Described(found, np.array(described, dtype=np.int64), np.array(addresses, dtype=np.int64))
+    return Described(found, bundled, np.array(described, dtype=np.int64), np.array(addresses, dtype=np.int64))
 
 
 class Watching(NamedTuple):
@@ -121,6 +129,11 @@ class Spreading:
     described: Described
     is_heavy: bool = False
     left_at: int | None = None
+    running: list[Assembled] = field(default_factory=list)
+    # Those of the last rounds in which rows were added, and how the loops are told them.
+    adding: list[Assembled] = field(default_factory=list)
+    plans_adding: Lines = field(default_factory=lambda: np.empty((0, 0), dtype=np.int64))
+    forbid: Sequence[Forbid] = ()
 
     def is_left(self, batches: Sequence[Ids], enumerated: int) -> bool:
         """Whether a round is to be done by others; `enumerated` are the derivations met so far by anybody."""
@@ -136,14 +149,39 @@ class Spreading:
         return handed_on(self.plans, self.relations)
 
     @cached_property
+    def walk(self) -> Walk | None:
+        """What first evaluations are, if they are walks."""
+        if any(assembled.instructions.makes for assembled in self.described.assembled):
+            return None
+        return find_walk(
+            self.plans, {name: table.arity for name, table in zip(self.relations, self.tables, strict=True)}
+        )
+
+    @cached_property
     def joined(self) -> list[int]:
         """The numbers of those tables whose indexes the plans use."""
         used = {id(table) for assembled in self.described.assembled for table in assembled.tables}
         return [at for at, table in enumerate(self.tables) if id(table) in used]
 
-    def start(self, forbid: Sequence[Forbid]) -> None:
-        for assembled, each in zip(self.described.assembled, forbid, strict=True):
+    def start(self, forbid: Sequence[Forbid], *, in_bundles: bool = False) -> None:
+        """`in_bundles` is for rounds in which rows are added; the others take them row by row."""
+        self.forbid = forbid
+        self.running = self._chosen() if in_bundles else self.described.assembled
+        if in_bundles and self.running != self.adding:
+            self.adding, self.plans_adding = self.running, self.described.plans.copy()
+            for line, assembled in zip(self.plans_adding, self.adding, strict=True):
+                line[cascade.CODE :] = assembled.described
+        for assembled, each in zip(self.running, forbid, strict=True):
             assembled.start(each)
+
+    def _chosen(self) -> list[Assembled]:
+        """Those that pass on bundles where both tables have lines of several rows."""
+        chosen: list[Assembled] = []
+        heads = self.described.plans[:, cascade.HEAD].tolist()
+        for head, by_row, bundled in zip(heads, self.described.assembled, self.described.bundled, strict=True):
+            is_shared = bundled is not None and bundled.source is not None and bundled.source.fields[BITS]
+            chosen.append(bundled if bundled is not None and is_shared and self.tables[head].fields[BITS] else by_row)
+        return chosen
 
     def spread_loss(self, lost: Sequence[Ids], watching: Watching, *, is_counted: bool) -> tuple[Spread[Ids], int]:
         """The rows, and how many derivations were met."""
@@ -154,6 +192,7 @@ class Spreading:
             rows = cascade.spread_loss(
                 self.described.plans,
                 self.described.tables,
+                _NO_GROUPS,
                 rows,
                 begins,
                 ends,
@@ -185,7 +224,9 @@ class Spreading:
         """If what follows from these rows can be followed portion by portion."""
         if self.columns is None:
             return None
-        found = Portions(queued, self.tables, [self.columns[name] for name in self.relations])
+        is_most = SHARE * sum(map(len, queued)) >= sum(map(len, self.tables))
+        size = PORTION if is_most else LATER_PORTION
+        found = Portions(queued, self.tables, [self.columns[name] for name in self.relations], size)
         return found if found.are_many() else None
 
     def spread_portions(
@@ -206,6 +247,7 @@ class Spreading:
         while self._follow_next(followed, rank, enough, watching):
             for name, moved in reconsider().items():
                 followed.renumber(self.relations.index(name), moved)
+                self.start(self.forbid, in_bundles=True)
             if not is_alone and followed.portions >= FIRST_PORTIONS and self._can_be_split(followed):
                 self._follow_by_two(followed, rank, enough, watching, twin)
         done = [np.concatenate(each) for each in followed.done]
@@ -282,13 +324,14 @@ class Spreading:
         begins, middles = np.zeros((2, len(ends)), dtype=np.int64)
         told = np.zeros(rounds.TOLD, dtype=np.int64)
         told[rounds.RANK], told[rounds.LAST] = rank, -1
-        told[rounds.MOST_ROUNDS], told[rounds.MOST_ROWS] = enough.rounds, min(enough.rows, ROWS) + int(ends.sum())
+        most = min(enough.rows, ROWS, *(table.rows_until_looked_at() for table in self.tables))
+        told[rounds.MOST_ROUNDS], told[rounds.MOST_ROWS] = enough.rounds, most + int(ends.sum())
         told[rounds.MOST_MET] = MET
         told[rounds.LARGEST], told[rounds.HEAVIEST] = large
         while True:
             indexes = [(at, index.address) for at in self.joined for index in self.tables[at].indexes.values()]
             queue = rounds.spread_gain(
-                self.described.plans,
+                self.plans_adding,
                 self.described.tables,
                 np.array(indexes, dtype=np.int64).reshape(-1, 2),
                 queue,
@@ -322,7 +365,7 @@ class Spreading:
         """For what the machine stopped for in a plan."""
         watching.watch.at = self.plans[number].rule
         with watching.sized(self.plans[number]):
-            self.described.assembled[number].make_room()
+            self.running[number].make_room()
         watching.watch.look()
 
     def _parts(self, rows: Ids, begins: Words, ends: Words) -> dict[str, Ids]:

@@ -7,9 +7,11 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from whence.backends.local import blocks, hashing, kernels, parallel
+from whence.backends.local import blocks, bundles, hashing, kernels, parallel
 from whence.backends.local.arrays import Ids, Lines
-from whence.backends.local.hashing import BITS, FILLED, STEP, USED, Halves, HashedLines
+from whence.backends.local.bundles import Bundles
+from whence.backends.local.by_column import Columns
+from whence.backends.local.hashing import BITS, FILLED, LIMIT, STEP, USED, Halves, HashedLines
 from whence.backends.local.index import Index
 from whence.backends.local.kernels import (
     FREE_COUNT,
@@ -22,6 +24,7 @@ from whence.backends.local.kernels import (
     ROWS,
     TOO_WIDE,
 )
+from whence.backends.local.links import READY
 from whence.backends.local.memory import Growing, address_of
 from whence.engine.protocol import ADDED, BATCH, FREE
 
@@ -147,24 +150,37 @@ class Table:
         if bits:
             self.by_value()
 
-    def add_supports(self, keys: Lines, ranks: Ids) -> Ids:
+    def add_supports(self, keys: Lines | Bundles, ranks: Ids) -> Ids:
         """One more derivation per line of `keys`; the rows that are not present and were not queued yet."""
         self.by_value()
-        if parallel.is_worthwhile(len(keys)) and self.fields[USED] > len(keys) and not self.fields[FREE_COUNT]:
+        if isinstance(keys, Bundles):
+            return self._add_bundles(keys, ranks)
+        if parallel.is_worthwhile(len(keys)) and len(self) > len(keys) and not self.fields[FREE_COUNT]:
             return self._add_by_halves(keys, ranks)
         return self._add(keys, ranks)
 
-    def add_new(self, keys: Lines, ranks: Ids) -> Ids:
+    def add_new(self, keys: Lines | Columns, ranks: Ids) -> Ids:
         """The same for lines that are all different and not there yet, so that nothing needs to be looked up."""
         if self.is_hashed:
-            return self.add_supports(keys, ranks)
+            return self.add_supports(keys.lines() if isinstance(keys, Columns) else keys, ranks)
         first, done = self.fields[USED], 0
-        self.rows.make_lines(len(keys))
-        while (done := kernels.append_rows(self.address, keys, done)) < len(keys):
-            self.rows.widen()
+        if isinstance(keys, Columns):
+            self._append_columns(keys)
+        else:
+            self.rows.make_lines(len(keys))
+            while (done := kernels.append_rows(self.address, keys, done)) < len(keys):
+                self.rows.widen()
         made = np.arange(first, first + len(keys), dtype=np.int32)
         self._note_new(made)
         return made
+
+    def _append_columns(self, keys: Columns) -> None:
+        if self.fields[STEP] == 1 and not keys.fit_halves():
+            self.rows.widen()
+        self.rows.make_lines(len(keys))
+        keys.append_to(self.address, self.fields[USED])
+        self.fields[USED] += len(keys)
+        self.fields[ROWS] += len(keys)
 
     def _add(self, keys: Lines, ranks: Ids) -> Ids:
         queue: Ids = np.empty(len(keys), dtype=np.int32)
@@ -172,6 +188,30 @@ class Table:
         while (done := kernels.claim_rows(self.address, keys, ranks, done, queue)) < len(keys):
             self.make_room()
         return queue[: self.fields[LISTED]].copy()
+
+    def _add_bundles(self, given: Bundles, ranks: Ids) -> Ids:
+        heads, count = given.heads, len(given.heads)
+        queues, fresh = np.empty((2, 2, bundles.MOST * (count + 1)), dtype=np.int32)
+        left, ends = np.empty((2, count), dtype=np.int32), np.zeros((2, 4), dtype=np.int64)
+
+        def claim(heads: Lines, ranks: Ids, part: int) -> int:
+            mine = max(part, 0)
+            return bundles.claim_bundles(  # type: ignore[no-any-return]
+                *(self.address, given.source, int(given.is_recursive), heads, ranks, 0, part),
+                *(queues[mine], fresh[mine], left[mine], ends[mine]),
+            )
+
+        if parallel.CORES > 1 and count >= bundles.MANY:
+            parallel.run([partial(claim, given.heads, ranks, part) for part in (0, 1)])
+            made = ends[:, 1].tolist()
+            self.fields[ROWS] += sum(made)
+            self._note_new(np.concatenate([rows[:end] for rows, end in zip(fresh, made, strict=True)]))
+            later = np.concatenate([places[:end] for places, end in zip(left, ends[:, 3].tolist(), strict=True)])
+            heads, ranks = np.ascontiguousarray(heads[later]), ranks[later]
+        while (done := claim(heads, ranks, -1)) < len(heads):
+            self.make_room()
+            heads, ranks = heads[done:], ranks[done:]
+        return np.concatenate([rows[:end] for rows, end in zip(queues, ends[:, 0].tolist(), strict=True)])
 
     def _add_by_halves(self, keys: Lines, ranks: Ids) -> Ids:
         """`add_supports` with two threads."""
@@ -213,13 +253,13 @@ class Table:
             queued.append(self._add(keys[rest], ranks[rest]))
         return np.concatenate(queued)
 
-    def make_room(self) -> None:
+    def make_room(self, more: int = hashing.BLOCK) -> None:
         """For what `claim_rows` stopped for."""
         if self.fields[TOO_WIDE]:
             self.rows.widen()
         else:
-            self._make_room(hashing.BLOCK)
-            self._make_room_for_new(hashing.BLOCK)
+            self._make_room(more)
+            self._make_room_for_new(max(more, 2 * hashing.BLOCK))  # those of a line, or of a block of look-ups
 
     def _make_room(self, more: int) -> None:
         self.rows.make_room(self._lines, *self._unwanted(), more)
@@ -268,6 +308,17 @@ class Table:
         if len(ids):
             kernels.change_flags(self.address, ids, on, off)
 
+    def net(self, come: Ids, lost: Ids) -> tuple[Ids, Ids, Ids]:
+        """Rows that came in this epoch and are present, and of those that were lost the ones that were there before and the ones
+        that are neither: each once.
+        """
+        added: Ids = np.empty(len(come), dtype=np.int32)
+        before, passing = np.empty((2, len(lost)), dtype=np.int32)
+        counts = np.empty(3, dtype=np.int64)
+        kernels.net_rows(self.address, come, lost, added, before, passing, counts)
+        there, kept, passed = counts.tolist()
+        return added[:there], before[:kept], passing[:passed]
+
     def erase(self, ids: Ids) -> None:
         if not len(ids):
             return
@@ -282,12 +333,15 @@ class Table:
 
     # -- rows that share lines
 
-    def reconsider(self) -> Ids | None:
-        """Has rows share lines, or not, if that is better by now. If so, the new number of each row, by its old one."""
+    def reconsider(self, expected: int = 0) -> Ids | None:
+        """Has rows share lines, or not, if that is better by now, or when there are as many as expected.
+
+        If so, the new number of each row, by its old one.
+        """
         if not self.arity:
             return None
         bits = self.fields[BITS]
-        other = blocks.other_bits(self.address, bits, len(self), self._lines, self.looked_at)
+        other = blocks.other_bits(self.address, bits, max(len(self), expected), self._lines, self.looked_at)
         if other == bits:
             if len(self) >= 2 * self.looked_at:
                 self.looked_at = len(self)
@@ -295,14 +349,19 @@ class Table:
         self.looked_at = len(self)
         return self._lay_out(other)
 
+    def rows_until_looked_at(self) -> int:
+        """How many more rows there may be before that is asked again."""
+        return max(1, max(blocks.SMALL, 2 * self.looked_at) - len(self)) if self.arity else 1 << 40
+
     def _lay_out(self, bits: int) -> Ids:
         ids = self.ids()
         keys, states = self.keys(ids), self._states(ids)
         moved: Ids = np.full(self.fields[USED] << self.fields[BITS], -1, dtype=np.int32)
         self._empty(bits)
-        moved[ids] = places = self._place(keys, states)
+        moved[ids] = self.place(keys, states)
+        rows = self.ids()  # in order, so that rows of a line stand together
         for index in self.indexes.values():
-            index.rebuild(places, self.fields[USED] << bits)
+            index.rebuild(rows, self.fields[USED] << bits)
         return moved
 
     def _states(self, ids: Ids) -> Halves:
@@ -310,7 +369,7 @@ class Table:
         blocks.read_states(self.address, ids, states)
         return states
 
-    def _place(self, keys: Lines, states: Halves) -> Ids:
+    def place(self, keys: Lines, states: Halves) -> Ids:
         """Puts in rows that are not there, with what is known of them: their numbers."""
         places: Ids = np.full(len(keys), -1, dtype=np.int32)
         while blocks.place_rows(self.address, keys, states, places) < len(keys):
@@ -319,11 +378,8 @@ class Table:
 
     def twin(self, ids: Ids) -> tuple[Table, Ids]:
         """A table like this one with some of its rows, which are no longer in this one, and their numbers there."""
-        other = Table(self.arity)
-        other._empty(self.fields[BITS])
-        if self.fields[STEP] == 2:
-            other.rows.widen()
-        places = other._place(self.keys(ids), self._states(ids))
+        other = self.sibling()
+        places = other.place(self.keys(ids), self._states(ids))
         self.erase(ids)
         return other, places
 
@@ -347,6 +403,31 @@ class Table:
         self.fields[ROWS] += len(other)
         hashing.fill_slots(self.address, used, *self._unwanted())
         return used << bits
+
+    # -- rows that a loop writes line by line, and finds in no slots
+
+    def begin_anew(self, *, is_wide: bool) -> None:
+        """Without rows, which will take two halves a column if they are wide. Indexes are made anew when they are asked for."""
+        self._empty(self.fields[BITS])
+        self.looked_at = self.fields[KEEPS_NEW] = 0
+        if is_wide and self.fields[STEP] == 1:
+            self.rows.widen()
+
+    def sibling(self) -> Table:
+        """A table that keeps its rows like this one, and has none."""
+        other = Table(self.arity)
+        other._empty(self.fields[BITS])
+        if self.fields[STEP] == 2:
+            other.rows.widen()
+        return other
+
+    def end_lines(self, first: int) -> None:
+        """Puts the lines from the first on into slots."""
+        made = self.fields[USED] - first
+        if self.fields[FILLED] + made > self.fields[LIMIT]:
+            self.rows.fill_anew(self._lines + hashing.BLOCK, len(self.rows.slots), *self._unwanted())
+        elif made:
+            hashing.fill_slots(self.address, first, *self._unwanted())
 
     def _empty(self, bits: int) -> None:
         """Without rows, of which so many bits are to share a line."""
@@ -375,6 +456,8 @@ class Table:
             return
         self.fields[KEEPS_NEW], self.fields[NEW_COUNT] = 1, 0
         new, lines = np.ascontiguousarray(self.new.array[:count, 0]), self.fields[USED] << self.fields[BITS]
+        if self.fields[BITS] and not any(index.handle[READY] for index in self.indexes.values()):
+            new = np.sort(new)  # rows of a line stand together
         for index in self.indexes.values():
             if not is_kept or index.had_better_be_rebuilt(count):
                 index.rebuild(self.ids(), lines)

@@ -169,15 +169,15 @@ class Dictionary:
             return self._decode_nullable(words, kind)
         if kind == NUMBER:
             return words.tolist()  # type: ignore[no-any-return]
+        if kind == SYMBOL:
+            values = self.values
+            return [values[number] for number in words.tolist()]
         if is_whole(kind):
             return _decode_whole(words, kind)
         if kind == UNSIGNED:
             return np.ascontiguousarray(words).view(np.uint64).tolist()  # type: ignore[no-any-return]
         if kind == FLOAT:
             return np.ascontiguousarray(words).view(np.float64).tolist()  # type: ignore[no-any-return]
-        if kind == SYMBOL:
-            values = self.values
-            return [values[number] for number in words.tolist()]
         return self._decode_structures(words, kind)
 
     def _decode_nullable(self, words: Words, kind: Nullable) -> list[Value]:

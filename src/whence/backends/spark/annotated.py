@@ -23,6 +23,7 @@ from whence.backends.spark.session import spark_session, use_this_python
 from whence.backends.spark.shapes import UNIT, Shapes, string
 from whence.backends.spark.shuffled import materialized, partitions
 from whence.lang.program import Atom, Literal, Program, Relation, Rule, Var
+from whence.lang.tables import as_relations
 from whence.lang.types import FLOAT, NUMBER, SYMBOL, Field, Kind
 from whence.limits import Limits, RunawayError
 from whence.plan import compile_plan
@@ -125,7 +126,7 @@ def evaluate_annotated(
     for name, relation in program.relations.items():
         if any(each.name.lower() == ANNOTATION for each in relation.fields):
             raise SchemaError(f"{name} has a column {ANNOTATION} of its own: call it something else")
-    return _Run(session, program, semiring, ones, limits).evaluate(inputs, annotate or {})
+    return _Run(session, as_relations(program), semiring, ones, limits).evaluate(inputs, annotate or {})
 
 
 class _Run:

@@ -102,6 +102,12 @@ def bring_in(frame: DataFrame, relation: Relation, shapes: Shapes, nulls: str) -
     return _with_parsed(frame.selectExpr(*texts), relation, shapes)
 
 
+def copies(frame: DataFrame) -> DataFrame:
+    """The second, third … copy of each row of a table that was brought in, with their numbers behind the columns."""
+    counted = frame.groupBy(*frame.columns).agg(F.count(F.lit(1)).alias("copies")).filter("copies > 1")
+    return counted.selectExpr(*frame.columns, f"explode(sequence(2L, copies)) as c{len(frame.columns)}")
+
+
 def take_out(frame: DataFrame, relation: Relation, shapes: Shapes) -> DataFrame:
     """A relation as the user sees it: under the names of its declaration."""
     if relation.arity == 0:

@@ -9,11 +9,19 @@ from functools import reduce
 from pyspark.sql import DataFrame, SparkSession
 
 from whence.backends.spark.aggregates import aggregate
-from whence.backends.spark.boundary import NULLS, SchemaError, bring_in, inner_rows, take_out
+from whence.backends.spark.boundary import NULLS, SchemaError, bring_in, copies, inner_rows, take_out
 from whence.backends.spark.choose import SMALL, TASK_LIMIT, Choice, ModeError, Sizes, choose
 from whence.backends.spark.options import Mode
 from whence.backends.spark.packing import Packing
-from whence.backends.spark.rules import Held, RuleCompiler, full_plan, injective, relations_read, why_not_sql
+from whence.backends.spark.rules import (
+    Held,
+    RuleCompiler,
+    full_plan,
+    injective,
+    keeps_rows,
+    relations_read,
+    why_not_sql,
+)
 from whence.backends.spark.session import spark_session, use_this_python
 from whence.backends.spark.shapes import Shapes
 from whence.backends.spark.ship import ship_by_value
@@ -21,6 +29,7 @@ from whence.backends.spark.shuffled import run_in_rounds
 from whence.backends.spark.sizes import size_in_bytes
 from whence.backends.spark.tasks import Fragment, run_in_parts, run_in_task
 from whence.lang.program import Aggregation, Atom, Program, Rule, Stratum, Transfer, counter_in, lasting
+from whence.lang.tables import as_relations, bag_tables
 from whence.lang.tree import walk
 from whence.lang.types import Tuple
 from whence.limits import Limits
@@ -133,8 +142,8 @@ class _Run:
         limits: Limits,
     ) -> None:
         self.spark = spark
-        self.source = program
-        self.plan = compile_evaluation(program)
+        self.source = as_relations(program)
+        self.plan = compile_evaluation(self.source)
         self.program = self.plan.program
         self.shapes = Shapes(program.types)
         self.mode = mode
@@ -149,6 +158,9 @@ class _Run:
         self.reads = self._reads()
         self.needed = needed_for(self.wanted, self.reads)
         self.readers = self._readers()
+        for name, companion in bag_tables(program).items():
+            if name in self.inputs and companion in self.needed:
+                self.inputs[companion] = copies(self.inputs[name])
         self.sizes = Sizes(self._sizes(inputs), self.spark.sparkContext.defaultParallelism, task_limit)
         self.held: dict[str, Held] = {}
         self.choices: list[Choice] = []
@@ -182,14 +194,15 @@ class _Run:
         return reads
 
     def _readers(self) -> dict[str, int]:
-        """How many times a relation's rows are asked for by others."""
+        """How many times a relation's rows are asked for by others; what a recursion reads of itself it has at hand."""
         readers = dict.fromkeys(self.program.relations, 0)
         for name in self.wanted:
             readers[name] += 1
-        for name in self.needed:
-            for part in (part for rule in self.rules[name] for part in walk(rule.body)):
-                if isinstance(part, Atom):
-                    readers[part.relation] += 1
+        for stratum in self.program.strata:
+            for name in self.needed.intersection(stratum.relations):
+                for part in (part for rule in self.rules[name] for part in walk(rule.body)):
+                    if isinstance(part, Atom) and part.relation not in stratum.relations:
+                        readers[part.relation] += 1
         for spec in (spec for plan in self.plan.strata for spec in plan.aggregates if spec.output in self.needed):
             for name in spec.sources:
                 readers[name] += 1
@@ -242,7 +255,7 @@ class _Run:
             self._aggregate(plan.aggregates[0])
         elif plan.native and not any(self.rules[name] for name in stratum.relations):
             for name in stratum.relations:
-                self.held[name] = Held(self._given(name), False)
+                self.held[name] = Held(self._given(name), False, rarely_twice=True)
         elif stratum.recursive:
             self._recursive(stratum, plan)
         else:
@@ -281,9 +294,13 @@ class _Run:
         if len(frames) > 1 or not plans:
             return Held(reduce(DataFrame.union, frames), False).distinct()
         (plan,) = plans
-        if not injective(plan, lambda each: self.program.relations[each].arity):
-            return Held(frames[0], False).distinct()
-        return Held(frames[0], all(self.held[each].is_set for each in relations_read(plan)))
+        arities = {each: self.program.relations[each].arity for each in relations_read(plan)}
+        if not injective(plan, arities.__getitem__):
+            return Held(frames[0], False, keeps_rows(plan, arities.__getitem__)).distinct()
+        read = [self.held[each] for each in arities]
+        return Held(
+            frames[0], all(each.is_set for each in read), all(each.is_set or each.rarely_twice for each in read)
+        )
 
     def _given(self, name: str) -> DataFrame:
         """What was put in from outside."""

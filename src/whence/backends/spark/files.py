@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from whence.backends.spark.boundary import rows_to_frame
 from whence.backends.spark.options import Form
 from whence.backends.spark.shapes import Shapes, name
-from whence.io import FactError, read_relation
+from whence.io import FactError, read_rows
 from whence.lang.program import Program, Relation, Transfer
 from whence.lang.types import PRIMITIVES
 
@@ -47,7 +47,7 @@ def _read(spark: SparkSession, program: Program, transfer: Transfer, folder: Pat
             return reader.json(str(path))
         _refuse_nested(relation, f"cannot read {path}")
         return reader.option("header", True).option("escape", '"').csv(str(path))
-    return rows_to_frame(spark, list(read_relation(transfer, relation, program.types, folder)), relation, shapes)
+    return rows_to_frame(spark, read_rows(transfer, relation, program.types, folder), relation, shapes)
 
 
 def _candidates(folder: Path, stem: str) -> Iterator[tuple[Form, Path]]:

@@ -152,6 +152,32 @@ _CONVERSIONS: Mapping[tuple[str, Kind], Callable[..., str]] = {
 }
 
 
+def _scale(kind: Kind) -> int | None:
+    """How many digits behind the point a number has."""
+    return kind.scale if isinstance(kind, DecimalKind) else 0 if kind == NUMBER else None
+
+
+def _as_decimal(value: str, source: Kind, kind: DecimalKind) -> str | None:
+    """Rounded, half a unit away from zero."""
+    scale = _scale(source)
+    if scale is None:
+        return None
+    size = 10 ** abs(scale - kind.scale)
+    units = f"cast({value} as decimal(19,0)) * {size}BD"
+    if scale > kind.scale:
+        units = f"if({value} < 0L, -1L, 1L) * ((abs({value}) + {size // 2}L) div {size}L)"
+    return f"if(abs({units}) < 1{'0' * kind.precision}BD, bigint({units}), null)"
+
+
+def _compared(values: Sequence[str], kinds: Sequence[Kind]) -> str:
+    scales = [_scale(kind) or 0 for kind in kinds]
+    one, other = (
+        f"cast({value} as decimal(19,0)) * {10 ** (max(scales) - scale)}BD"
+        for value, scale in zip(values, scales, strict=True)
+    )
+    return f"if({one} < {other}, -1L, if({one} > {other}, 1L, 0L))"
+
+
 def functor_sql(functor: str, args: Sequence[str], arg_kinds: Sequence[Kind], kind: Kind) -> str | None:
     """The functor's value as SQL, null where it has none; or None if there is no SQL that means the same."""
     if functor == "constant":
@@ -167,6 +193,16 @@ def functor_sql(functor: str, args: Sequence[str], arg_kinds: Sequence[Kind], ki
     if isinstance(kind, DecimalKind) and functor in _DECIMAL and isinstance(arg_kinds[0], DecimalKind):
         exact = _DECIMAL[functor](*(f"cast({each} as decimal(18,0))" for each in args))
         return f"if(abs({exact}) < 1{'0' * kind.precision}BD, bigint({exact}), null)"
+    if functor == "as" and isinstance(kind, DecimalKind):
+        return _as_decimal(args[0], arg_kinds[0], kind)
+    if functor == "compare":
+        return _compared(args, arg_kinds)
+    if functor == "%" and isinstance(kind, DecimalKind):
+        return f"({args[0]} % nullif({args[1]}, 0L))"
+    if functor in ("floor", "ceil") and isinstance(arg_kinds[0], DecimalKind):
+        sign, size = "" if functor == "floor" else "-", 10 ** arg_kinds[0].scale
+        value = f"({sign}{args[0]})"
+        return f"({sign}(({value} - pmod({value}, {size}L)) div {size}L))"
     if is_whole(kind) and functor in ("min", "max"):
         return _NUMBER[functor](*args)
     if functor == "year" and arg_kinds[0] == DATE:

@@ -5,7 +5,7 @@ A slot of the plan is the column s0, s1, …; a row is one assignment.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -44,13 +44,19 @@ _START = "start"
 
 @dataclass(frozen=True)
 class Held:
-    """The rows of a relation; `is_set` if none is there twice."""
+    """The rows of a relation; `is_set` if none is there twice, `rarely_twice` if few are likely to be."""
 
     frame: DataFrame
     is_set: bool
+    rarely_twice: bool = False
 
     def distinct(self) -> Held:
-        return self if self.is_set else Held(self.frame.distinct(), True)
+        if self.is_set:
+            return self
+        # Spark looks for equal rows before it shuffles them, too, unless they are shuffled already: that pays only where it
+        # finds many.
+        frame = self.frame.repartition(*self.frame.columns) if self.rarely_twice else self.frame
+        return Held(frame.distinct(), True)
 
 
 def full_plan(rule: Rule) -> DeltaPlan:
@@ -81,19 +87,26 @@ def why_not_sql(plan: DeltaPlan, program: Program, shapes: Shapes) -> str:
 
 def injective(plan: DeltaPlan, arities: Callable[[str], int]) -> bool:
     """Whether distinct rows of what the rule reads derive distinct heads, so that nothing is derived twice."""
-    kept = {operand.number for operand in plan.head if isinstance(operand, Slot)}
+    return all(_kept(plan, arities))
+
+
+def keeps_rows(plan: DeltaPlan, arities: Callable[[str], int]) -> bool:
+    """Whether a head tells which row of some relation it comes from, so that few heads are derived many times."""
+    return any(_kept(plan, arities))
+
+
+def _kept(plan: DeltaPlan, arities: Callable[[str], int]) -> Iterator[bool]:
+    """For each relation whose rows a plan puts together, whether the head has all of them."""
+    head = {operand.number for operand in plan.head if isinstance(operand, Slot)}
     if plan.scan is None:
-        return True
+        return
     scan = plan.scan
     looked_at = len(scan.binds) + len(scan.equals) + len(scan.same)
-    if looked_at < arities(scan.relation) or not kept.issuperset(slot for _, slot in scan.binds):
-        return False
+    yield looked_at == arities(scan.relation) and head.issuperset(slot for _, slot in scan.binds)
     for step in plan.steps:
         if isinstance(step, Join) and step.binds:
             looked_at = len(step.key) + len(step.binds) + len(step.same)
-            if looked_at < arities(step.relation) or not kept.issuperset(slot for _, slot in step.binds):
-                return False
-    return True
+            yield looked_at == arities(step.relation) and head.issuperset(slot for _, slot in step.binds)
 
 
 class RuleCompiler:

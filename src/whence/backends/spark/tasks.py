@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
 from functools import reduce
 
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from whence.backends.local import parallel
 from whence.backends.local.arrays import Lines
 from whence.backends.local.backend import LocalBackend
 from whence.backends.spark.arrow import Texts, from_words, to_words
@@ -34,19 +36,23 @@ _NO_RELATION = -1
 
 @dataclass(frozen=True)
 class Fragment:
-    """Part of a program, to be evaluated in a task: what is shipped to the executors."""
+    """Part of a program, to be evaluated in a task: what is shipped to the executors.
+
+    `is_alone` if no other task of the job has anything to do meanwhile, so that this one may take a second core.
+    """
 
     program: Program
     incoming: Packing
     outgoing: Packing
     limits: Limits
+    is_alone: bool = True
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         plan = compile_plan(self.program)
         backend = LocalBackend(plan.program)
         maintainer = Maintainer(plan, backend, Guard(self.program, self.limits))
         shapes = Shapes(self.program.types)
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), nullcontext() if self.is_alone else parallel.on_one_core():
             # There is nobody to read them here; what is undefined derives nothing, as everywhere.
             warnings.simplefilter("ignore")
             maintainer.apply_encoded({}, self._read(batches, backend, shapes))
@@ -99,4 +105,4 @@ def run_in_parts(
             part = f"explode(sequence(0, {parts - 1})) as part"
         frames.append(packing.pack(name, frame, [part]))
     packed = reduce(DataFrame.union, frames).repartitionById(parts, "part").drop("part")
-    return packed.mapInArrow(fragment.__call__, fragment.outgoing.ddl)
+    return packed.mapInArrow(replace(fragment, is_alone=parts == 1).__call__, fragment.outgoing.ddl)

@@ -1,0 +1,36 @@
+"""What tables know of rows, to be compared however it came about; and updates of relations of pairs."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+from whence import Session, Update
+from whence.backends.local.kernels import WELL
+from whence.lang.types import Tuple
+
+
+def state(session: Session) -> dict[str, object]:
+    """All that is known of all rows, and the work it took."""
+    found: dict[str, object] = {}
+    for name, table in session.backend.tables.items():
+        ids = table.ids()
+        known = [table.counts(ids), table._halves(ids, WELL), table.ranks(ids), table.flags(ids)]
+        found[name] = sorted(zip(session.backend.decode(name, ids), *(each.tolist() for each in known), strict=True))
+    return found | {key: session.last_epoch[key] for key in ("rounds", "derivations", "suspended", "rederived")}
+
+
+def epochs(text: str, seed: int, scale: int) -> Iterator[list[Update]]:
+    """Many rows, then a few that come and go. Values are close together, or far from each other."""
+    rng = random.Random(seed)
+    nodes = rng.choice([20, 70, 150])
+    there: list[tuple[str, Tuple]] = []
+    for relation in ("link", "reach", "store"):
+        if f".input {relation}" in text:
+            pairs = {(rng.randrange(nodes), rng.randrange(nodes)) for _ in range(rng.choice([1, 2, 4]) * nodes)}
+            there += [(relation, (scale * x, scale * y)) for x, y in sorted(pairs)]
+    yield [Update("+", relation, row) for relation, row in there]
+    for _ in range(4):
+        gone = rng.sample(there, 5)
+        yield [Update("-", relation, row) for relation, row in gone]
+        yield [Update("+", relation, row) for relation, row in gone]
