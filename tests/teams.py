@@ -10,6 +10,7 @@ from whence.lang.program import Program
 from whence.lang.types import Tuple
 from whence.limits import Limits
 from whence.parts import Member, Report, next_turn
+from whence.parts.member import Letter
 from whence.plan.deal import Dealing
 
 
@@ -48,7 +49,7 @@ class Team:
         self.rounds += 1
         self.told += sum(each.told for each in reports)
         letters = [member.letters() for member in self.members]
-        assert [sum(map(len, each.values())) for each in letters] == [each.told for each in reports]
+        assert [_rows(each) for each in letters] == [each.told for each in reports]
         for sender, own in enumerate(letters):
             for part, letter in own.items():
                 self.members[part].receive(sender, letter)
@@ -72,3 +73,7 @@ class Team:
 
     def views(self) -> Mapping[str, set[Tuple]]:
         return {name: self.view(name) for name in self.shown}
+
+
+def _rows(letters: dict[int, Letter]) -> int:
+    return sum(len(rows) for letter in letters.values() for rows, _ in letter.values())

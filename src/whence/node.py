@@ -65,6 +65,14 @@ class Support(NamedTuple):
     rank: int | None
 
 
+class Supports(NamedTuple):
+    """The same of several tuples."""
+
+    relation: str
+    tuples: list[Tuple]
+    rank: int | None
+
+
 class Node(Reader):
     """One of several sessions. The module says how they make an epoch together.
 
@@ -124,14 +132,22 @@ class Node(Reader):
     def receive(self, sender: Hashable, supports: Iterable[Support]) -> None:
         """Takes note of what a sender says; the steps act on it. The tuples are taken as they are, as other nodes made them."""
         for name, row, rank in supports:
-            at = self._strata.get(name)
-            if at is None:
-                raise ValueError(f"there is no relation {name}")
-            if name in self._refused:
-                raise ValueError(f"{name} takes no support from others: it {self._refused[name]}")
-            if self._epoch is not None and at < self._epoch.at:
-                raise ValueError(f"{name} is of a stratum that is closed: it takes supports again in the next epoch")
-            self._inbox.setdefault(at, {})[name, row, sender] = rank
+            self.receive_all(sender, name, (row,), (rank,))
+
+    def receive_all(
+        self, sender: Hashable, relation: str, tuples: Iterable[Tuple], ranks: Iterable[int | None]
+    ) -> None:
+        """The same for tuples of one relation."""
+        at = self._strata.get(relation)
+        if at is None:
+            raise ValueError(f"there is no relation {relation}")
+        if relation in self._refused:
+            raise ValueError(f"{relation} takes no support from others: it {self._refused[relation]}")
+        if self._epoch is not None and at < self._epoch.at:
+            raise ValueError(f"{relation} is of a stratum that is closed: it takes supports again in the next epoch")
+        inbox = self._inbox.setdefault(at, {})
+        for row, rank in zip(tuples, ranks, strict=True):
+            inbox[relation, row, sender] = rank
 
     def forget(self, sender: Hashable) -> None:
         """Withdraws all that a sender has said. Between epochs, or before the first step of one."""
@@ -180,12 +196,20 @@ class Node(Reader):
 
     def take_away(self) -> list[Support]:
         """Takes away what has lost its support, with what followed from it. Gives the withdrawals."""
+        return _one_by_one(self.take_away_all())
+
+    def put_back(self) -> list[Support]:
+        """Puts back what still has support, adds what is new. Gives supports and, if a group has another value, withdrawals."""
+        return _one_by_one(self.put_back_all())
+
+    def take_away_all(self) -> list[Supports]:
+        """As `take_away`; what becomes of several tuples at once is told at once."""
         with self._stepping() as epoch:
             self._may_put_back = True
             return self._told(epoch.take_away(self._withdrawn()))
 
-    def put_back(self) -> list[Support]:
-        """Puts back what still has support, adds what is new. Gives supports and, if a group has another value, withdrawals."""
+    def put_back_all(self) -> list[Supports]:
+        """As `put_back`; what becomes of several tuples at once is told at once."""
         if not self._may_put_back:
             raise RuntimeError("what has lost its support has to be taken away first")
         with self._stepping() as epoch:
@@ -233,9 +257,9 @@ class Node(Reader):
             self._atomic.abandon_steps()
             raise
 
-    def _told(self, effects: Iterable[Effect[Ids]]) -> list[Support]:
+    def _told(self, effects: Iterable[Effect[Ids]]) -> list[Supports]:
         told = effects if self._tells is None else (each for each in effects if each.relation in self._tells)
-        return [Support(*each) for each in self._atomic.tell_steps(told)]
+        return [Supports(*each) for each in self._atomic.tell_steps(told)]
 
     # -- supports
 
@@ -273,3 +297,7 @@ class Node(Reader):
             ranks = [rank for _, rank in listed]
             batches[name] = SupportBatch(keys, np.array(ranks, dtype=np.int32), max(ranks))
         return batches
+
+
+def _one_by_one(told: Iterable[Supports]) -> list[Support]:
+    return [Support(name, row, rank) for name, rows, rank in told for row in rows]

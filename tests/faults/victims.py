@@ -97,7 +97,7 @@ def _run_in_parts(folder: str, kill_at: int | None, halve: bool, counted: Any) -
 def _epochs(program: Program, done: Position) -> Iterator[Epoch]:
     lines = Lines(Path("updates.jsonl"), done)
     cutter = EpochCutter(lines.place, was_cut=bool(done.get("cut")))
-    return cut_epochs(lines.numbered(), cutter, Schema.of(program), lambda _: None)
+    return cut_epochs(lines.numbered(), cutter, Schema.of(program), lambda _, __: None)
 
 
 def _in_turn(order: Order) -> list[Done]:

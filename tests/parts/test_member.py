@@ -7,7 +7,7 @@ from tests.teams import Team
 
 from whence import Update, load
 from whence.lang.program import Program, output_names
-from whence.node import Support
+from whence.node import Supports
 from whence.parts import Report, Turn, next_turn
 from whence.plan.deal import deal
 
@@ -96,10 +96,9 @@ def test_what_comes_and_goes_within_a_turn_is_not_told() -> None:
     member = parts.members[0]
     out = next(iter(member.how.ships))
     row = next((x, y) for x in range(9) for y in range(9) if member.how.target(out, (x, y), 2) == 1)
-    member._note([Support(out, row, 4), Support(out, row, None)])
+    member._note([Supports(out, [row], 4), Supports(out, [row], None)])
     assert member._report().told == 0
     assert member.letters() == {}
-    member._note([Support(out, row, None), Support(out, row, 5)])
+    member._note([Supports(out, [row], None), Supports(out, [row], 5)])
     assert member._report().withdrew
-    ((supported,),) = member.letters().values()
-    assert (supported.tuple, supported.rank) == (row, 5)
+    assert member.letters() == {1: {member.how.ships[out]: ([row], [5])}}

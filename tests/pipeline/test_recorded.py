@@ -99,7 +99,10 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     code, text = run(*command)
     assert code == 1
     assert "record reach as before, or start anew with another folder" in text
-    for wrong, message in (("link", "no rule derives link"), ("x", "there is no relation x; there are link, reach")):
+    for wrong, message in (
+        ("link", "no rule derives link"),
+        ("x", "there is no relation x hint: there are link, reach"),
+    ):
         code, text = run(*command, "--record", wrong)
         assert (code, message in text) == (2, True), text
 

@@ -10,18 +10,23 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+import numpy as np
+
+from whence.backends.local.arrays import Ids
 from whence.backends.local.shared import Shared
+from whence.engine.steps import Effect
 from whence.engine.windows import Windows
 from whence.io.changes import Changes, Update
 from whence.lang.types import Tuple
 from whence.limits import Limits
-from whence.node import Node, Support
+from whence.node import Node, Supports
 from whence.parts.course import Course
 from whence.plan.deal import Dealing
-from whence.prepared import prepare
+from whence.plan.partition import part_of
+from whence.prepared import Prepared, prepare
 
-# What a part says to another: supports, whose relations are those of the receiver.
-Letter = list[Support]
+# What a part says to another: by relation of the receiver, tuples and the ranks that they are supported with.
+Letter = dict[str, tuple[list[Tuple], list[int | None]]]
 
 
 class Turn(Enum):
@@ -59,6 +64,28 @@ def next_turn(reports: Sequence[Report]) -> Turn | None:
     return Turn.PUT if any(each.told or each.pending for each in reports) else Turn.GO
 
 
+class _PartNode(Node):
+    """Tells what is for other parts: most of what a part derives is for itself."""
+
+    def __init__(
+        self, prepared: Prepared, how: Dealing, part: int, parts: int, *, limits: Limits, windows: Windows | None
+    ) -> None:
+        super().__init__(prepared, limits=limits, windows=windows, tells=how.ships.keys())
+        self._how, self._part, self._parts = how, part, parts
+
+    def _told(self, effects: Iterable[Effect[Ids]]) -> list[Supports]:
+        shipped = (each for each in effects if each.relation in self._how.ships)
+        return super()._told(each._replace(ids=self._elsewhere(each)) for each in shipped)
+
+    def _elsewhere(self, effect: Effect[Ids]) -> Ids:
+        column = self._how.place(effect.relation)
+        if column is None:
+            return effect.ids
+        values, places = self._atomic.values_in_steps(effect.relation, effect.ids, column)
+        is_own = np.array([part_of(value, self._parts) == self._part for value in values], dtype=np.bool_)
+        return effect.ids[~is_own[places]]
+
+
 class Member:
     """Part `part` of `parts`. `shown` are the relations whose changes it tells, beside the base relations."""
 
@@ -80,8 +107,8 @@ class Member:
         program = how.program_of(part, parts)
         prepared = prepare(program, wanted={*shown, *program.base_relations}, shared=shared, sizes=sizes)
         self.course = Course.of(prepared.plan, how.ships)
-        self.node = Node(prepared, limits=limits, windows=windows, tells=how.ships.keys())
-        self._outbox: dict[int, dict[tuple[str, Tuple], tuple[bool, int | None]]] = {}
+        self.node = _PartNode(prepared, how, part, parts, limits=limits, windows=windows)
+        self._outbox: dict[int, dict[str, dict[Tuple, tuple[bool, int | None]]]] = {}
         self._at = 0
         self._waits = False
         self._delivered = 0  # what strata below have told has been delivered
@@ -106,7 +133,7 @@ class Member:
     def turn(self, turn: Turn) -> Report:
         self._delivered = self._at
         if turn is Turn.TAKE:
-            self._note(self.node.take_away())
+            self._note(self.node.take_away_all())
         elif turn is Turn.PUT:
             self._put_back()
         else:
@@ -121,19 +148,16 @@ class Member:
     def letters(self) -> dict[int, Letter]:
         """What is to be delivered, by part, of the turn that has just ended."""
         outbox, self._outbox = self._outbox, {}
-        letters = {}
-        for part, said in outbox.items():
-            supports = [
-                Support(name, row, rank)
-                for (name, row), (was_there, rank) in said.items()
-                if was_there or rank is not None
-            ]
-            if supports:
-                letters[part] = supports
+        letters: dict[int, Letter] = {}
+        for part, name, said in ((part, *each) for part, own in outbox.items() for each in own.items()):
+            kept = [(row, rank) for row, (was_there, rank) in said.items() if was_there or rank is not None]
+            if kept:
+                letters.setdefault(part, {})[name] = [row for row, _ in kept], [rank for _, rank in kept]
         return letters
 
     def receive(self, sender: int, letter: Letter) -> None:
-        self.node.receive(sender, letter)
+        for name, (rows, ranks) in letter.items():
+            self.node.receive_all(sender, name, rows, ranks)
 
     # -- a turn
 
@@ -157,14 +181,14 @@ class Member:
             if self._is_owed(at):
                 self._waits = True
                 return
-            self._note(self.node.take_away())
+            self._note(self.node.take_away_all())
             if at in self.course.joint:
                 if self._is_first or (self._grows and at in self.course.growing):
                     self._put_back()
                 return
             while self.node.is_pending:
-                self._note(self.node.put_back())
-                self._note(self.node.take_away())
+                self._note(self.node.put_back_all())
+                self._note(self.node.take_away_all())
             self._close()
 
     def _is_owed(self, at: int) -> bool:
@@ -173,35 +197,45 @@ class Member:
 
     def _put_back(self) -> None:
         while self.node.is_pending:
-            if self._note(self.node.put_back()):
+            if self._note(self.node.put_back_all()):
                 return
-            if self._note(self.node.take_away()):
+            if self._note(self.node.take_away_all()):
                 return
 
     def _close(self) -> None:
         self.node.close()
         self._at += 1
 
-    def _note(self, told: Iterable[Support]) -> bool:
+    def _note(self, told: Iterable[Supports]) -> bool:
         """Puts what was told into the outbox; whether something was withdrawn from another part."""
         withdrew = False
-        for out, row, rank in told:
-            target = self.how.target(out, row, self.parts)
-            others = range(self.parts) if target is None else (target,)
+        for out, rows, rank in told:
             name = self.how.ships[out]
             # What is complete when it is told of needs no rank: nothing of it rests on the receiver.
             said = rank if rank is None or out in self.course.ranked else 0
-            for part in others:
-                if part != self.part:
-                    own = self._outbox.setdefault(part, {})
-                    was_there = own[name, row][0] if (name, row) in own else rank is None
-                    own[name, row] = was_there, said
-                    withdrew |= rank is None
+            for part, own in self._by_target(out, rows):
+                outbox = self._outbox.setdefault(part, {}).setdefault(name, {})
+                for row in own:
+                    before = outbox.get(row)
+                    outbox[row] = rank is None if before is None else before[0], said
+                withdrew |= rank is None and bool(own)
         return withdrew
+
+    def _by_target(self, out: str, rows: list[Tuple]) -> Iterable[tuple[int, list[Tuple]]]:
+        """The tuples that other parts are to be told of."""
+        column = self.how.place(out)
+        if column is None:
+            return [(part, rows) for part in range(self.parts) if part != self.part]
+        found: dict[int, list[Tuple]] = {}
+        targets = {value: part_of(value, self.parts) for value in {row[column] for row in rows}}
+        for row in rows:
+            found.setdefault(targets[row[column]], []).append(row)
+        found.pop(self.part, None)
+        return found.items()
 
     def _report(self) -> Report:
         at = self._at if self._at < len(self.course.plan.strata) else None
-        said = [each for own in self._outbox.values() for each in own.values()]
+        said = [each for own in self._outbox.values() for rows in own.values() for each in rows.values()]
         return Report(
             at=at,
             waits=self._waits,

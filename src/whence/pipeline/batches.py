@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from whence.io.changes import Epoch, Position
-from whence.io.updates import DeadLetter, DeadLetterFile, Schema
+from whence.io.changes import Epoch, Position, Update
+from whence.io.json_text import write_json
+from whence.io.updates import DeadLetter, DeadLetterFile, Schema, as_json
 from whence.pipeline.epochs import EpochCutter
 from whence.pipeline.frames import Inputs
 from whence.pipeline.records import NumberedLine, cut_epochs
@@ -40,7 +41,17 @@ class RelationBatches:
             return
         updates = list(self.inputs.updates(rows, lambda letter: self.letters.add(letter, batch=batch)))
         if updates:
-            yield Epoch(updates, source={"batch": batch, "whole": True})
+            yield Epoch(updates, source={"batch": batch, "whole": True}, refuse=self._refusing(batch, updates))
+
+    def _refusing(self, batch: int, updates: Sequence[Update]) -> Callable[[int, str], None]:
+        relations, types = {each.name: each for each in self.inputs.relations}, self.inputs.types
+
+        def refuse(at: int, reason: str) -> None:
+            op, name, row, _ = updates[at]
+            record = {"op": op, "relation": name, "tuple": as_json(row, relations[name], types)}
+            self.letters.add(DeadLetter(at + 1, reason, write_json(record)), batch=batch)
+
+        return refuse
 
 
 @dataclass(frozen=True)
@@ -64,7 +75,7 @@ class RecordBatches:
                 taken += 1
                 yield NumberedLine(taken, line or b"")
 
-        def bury(letter: DeadLetter) -> None:
+        def bury(letter: DeadLetter, _: Position) -> None:
             self.letters.add(letter, batch=batch)
 
         def place() -> Position:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
+from whence.constraints import Constraints
 from whence.io.values import parse_value
 from whence.lang.program import Program, Relation
+from whence.lang.tables import bag_tables
 from whence.lang.types import Tuple
 from whence.pipeline.base import Base
 from whence.pipeline.files import StateError
@@ -18,7 +20,12 @@ def carried(base: Base, before: Program, after: Program, defaults: Defaults) -> 
     """Raises StateError if tuples would be lost, or have no value for a column."""
     problems = list(_problems(base, before, after, defaults))
     if problems:
-        raise StateError(problems, hints=["base tuples stay: a relation that no rule uses any more is still declared"])
+        hints = ["base tuples stay: a relation that no rule uses any more is still declared"]
+        if any(
+            name in base.rows and base.rows[name] for name in set(bag_tables(before).values()) - after.relations.keys()
+        ):
+            hints.append("rows are there several times: a table that gets a key cannot keep them")
+        raise StateError(problems, hints=hints)
     made = Base(after)
     made.windows.advance(base.windows.clock)
     for name, rows in base.rows.items():
@@ -41,6 +48,16 @@ def _problems(base: Base, before: Program, after: Program, defaults: Defaults) -
             yield f"{name} has {len(rows):,} tuples from outside, and is derived by rules now: give it .input too"
         else:
             yield from _column_problems(before.relations[name], after.relations[name], after, defaults.get(name, {}))
+    constraints = Constraints(after)
+    for name in constraints.tables:
+        if (
+            name in base.rows
+            and name in before.relations
+            and before.relations[name].fields == after.relations[name].fields
+        ):
+            broken = next(constraints.broken(name, list(base.rows[name])), None)
+            if broken is not None:
+                yield f"{broken}: a state keeps its rows"
     for name, columns in defaults.items():
         declared = {each.name for each in after.relations[name].fields} if name in after.relations else set()
         for column in columns:

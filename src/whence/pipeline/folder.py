@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from whence.html import shown_block, shown_table, shown_title
 from whence.io.changes import Changes, Epoch
 from whence.io.updates import reported_writing
+from whence.lang.bags import with_copies
 from whence.lang.differences import differences
 from whence.lang.program import Program, output_names
 from whence.lang.types import Tuple
@@ -230,7 +231,8 @@ class Store(ABC):
     def _in_form(self, epoch: int, changes: Changes) -> Changes:
         """The changes of relations that are outputs still, with the columns that they had then."""
         then, now = self.program_at(epoch).relations, self.program.relations
-        kept = {name for name in self.outputs if name in then and then[name].fields == now[name].fields}
+        shown = with_copies(self.program, self.outputs)
+        kept = {name for name in shown if name in then and then[name].fields == now[name].fields}
         inserted = {name: rows for name, rows in changes.inserted.items() if name in kept}
         deleted = {name: rows for name, rows in changes.deleted.items() if name in kept}
         return Changes(inserted, deleted, changes.ignored)

@@ -24,6 +24,7 @@ from whence.io.json_rows import fields_from_json
 from whence.io.updates import DeadLetter
 from whence.lang.program import Program, Relation
 from whence.lang.scalars import text_of
+from whence.lang.tables import taking_updates
 from whence.lang.types import (
     BOOL,
     DATE,
@@ -72,7 +73,7 @@ class Inputs:
 
     @classmethod
     def of(cls, program: Program, names: Mapping[str, DataFrame]) -> Inputs:
-        base = program.base_relations
+        base = taking_updates(program)
         for name in names:
             if name not in base:
                 known = ", ".join(base)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from threading import RLock
 from typing import Protocol
 
 import pyarrow as pa
 
+from whence.constraints import Broken, ConstraintError
 from whence.engine.profile import Profile, waited
 from whence.engine.windows import Windows
 from whence.io.changes import Changes, Epoch, Position
+from whence.lang.bags import with_copies
 from whence.lang.program import Program, output_names
 from whence.lang.types import Tuple
 from whence.limits import Limits
@@ -95,7 +97,7 @@ class ResidentKeeper:
         self.program = program
         self.outputs = output_names(program)
         rules, record = (program.plain, program.record) if isinstance(program, RecordedProgram) else (program, ())
-        shown = None if options.wanted is None else rules.relations.keys() & options.wanted
+        shown = None if options.wanted is None else rules.relations.keys() & with_copies(program, options.wanted)
         strategy, limits, profile = options.strategy, options.limits, options.profile
         self.lock = RLock()
         self.store = store
@@ -118,7 +120,9 @@ class ResidentKeeper:
                 prepared, facts=found.base.rows, windows=found.base.windows, limits=limits, profile=profile
             )
             self.epoch, self.source = found.epoch, found.source
-            undelivered = found.undelivered
+            undelivered = (
+                found.undelivered if found.epoch else [(epoch, self._everything()) for epoch, _ in found.undelivered]
+            )
         self._follower = None if options.follow is None else options.follow(self.session)
         self.sizes = Counter({name: len(self.session.relation(name)) for name in self.outputs})
         for epoch, changes in undelivered:
@@ -195,24 +199,25 @@ class ResidentKeeper:
 
     def _evaluate(self, given: Epoch, number: int) -> tuple[Entry, EpochReport, Changes]:
         started = time.perf_counter()
-        changes = self.session.apply(given.updates, now=given.now, checked=True)
+        updates = self.session.admit(given.updates, _refusing(given))
+        changes = self.session.apply(updates, now=given.now, checked=True)
         shown = self._shown(changes)
         for name in self.outputs:
             self.sizes[name] += len(shown.inserted.get(name, ())) - len(shown.deleted.get(name, ()))
         switches = () if self._follower is None else tuple(map(str, self._follower.after_epoch()))
         report = EpochReport(
             epoch=number,
-            updates=len(given.updates),
+            updates=len(updates),
             no_ops=changes.ignored,
-            inserted=sum(map(len, shown.inserted.values())),
-            deleted=sum(map(len, shown.deleted.values())),
+            inserted=sum(len(shown.inserted.get(name, ())) for name in self.outputs),
+            deleted=sum(len(shown.deleted.get(name, ())) for name in self.outputs),
             rounds=self.session.last_epoch["rounds"],
             seconds=time.perf_counter() - started,
             tuples=dict(self.sizes),
             state_bytes=sum(self.session.stats()["bytes"].values()),
             switches=switches,
         )
-        return Entry(number, given.updates, shown, given.now, given.source), report, changes
+        return Entry(number, updates, shown, given.now, given.source), report, changes
 
     def _commit(self, entries: Sequence[Entry], reports: Sequence[EpochReport], changes: Sequence[Changes]) -> None:
         if self.store is not None:
@@ -237,15 +242,30 @@ class ResidentKeeper:
                 self.snapshot()
 
     def _shown(self, changes: Changes) -> Changes:
-        """Those of the output relations."""
-        inserted = {name: changes.inserted[name] for name in self.outputs if name in changes.inserted}
-        deleted = {name: changes.deleted[name] for name in self.outputs if name in changes.deleted}
+        """Those of the output relations, and of what says how often rows of a bag are there."""
+        names = with_copies(self.program, self.outputs)
+        inserted = {name: changes.inserted[name] for name in names if name in changes.inserted}
+        deleted = {name: changes.deleted[name] for name in names if name in changes.deleted}
         return Changes(inserted, deleted, changes.ignored)
+
+    def _everything(self) -> Changes:
+        """What the first epoch brought, while there is no other."""
+        names = with_copies(self.program, self.outputs)
+        return Changes({name: rows for name in names if (rows := list(self.session.relation(name)))})
 
     def _deliver(self, epoch: int, changes: Changes) -> None:
         with waited(self._options.profile, "sinks"):
             for sink in self._options.sinks:
                 sink.write(epoch, changes)
+
+
+def _refusing(given: Epoch) -> Callable[[Broken], None]:
+    def refuse(broken: Broken) -> None:
+        if given.refuse is None:
+            raise ConstraintError(broken, f"update {broken.at + 1}")
+        given.refuse(broken.at, str(broken))
+
+    return refuse
 
 
 def leave(store: WholeStore, session: Session) -> None:

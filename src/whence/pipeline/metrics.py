@@ -13,7 +13,7 @@ from whence.io.updates import reported_writing
 from whence.pipeline.report import EpochReport
 
 NAME = "metrics.json"
-_SHIPPED = ("exchanges", "shipped", "shuffled_bytes")  # of parts that need each other
+_SHIPPED = ("exchanges", "shipped", "shipped_bytes")  # of parts that need each other
 
 
 def last_epoch_of(folder: Path) -> int:

@@ -19,6 +19,7 @@ from whence.io.changes import Position
 from whence.io.json_text import Json
 from whence.io.updates import reported_writing
 from whence.lang.program import Program, Relation
+from whence.lang.tables import behind_tables
 from whence.lang.types import Tuple, Types
 from whence.pipeline.base import Base
 from whence.pipeline.columns import decode_rows, encode_rows, encode_view
@@ -91,9 +92,12 @@ def read_base(folder: Path, snapshot: Snapshot, program: Program, part: str = ""
     """Raises Damaged."""
     base = Base(program)
     base.windows.advance(snapshot.clock)
+    behind = behind_tables(program)
     for name in base.rows:
-        relation = program.relations[name]
-        table = _read(folder / snapshot.name, _path(part, "base", name), snapshot)
+        relation, path = program.relations[name], _path(part, "base", name)
+        if name in behind and path not in snapshot.files:  # of a state that knew nothing of copies
+            continue
+        table = _read(folder / snapshot.name, path, snapshot)
         rows = from_table(table, relation, program.types)
         times: Iterable[float] = table.column(_TIME).to_pylist() if _TIME in table.column_names else [0.0] * len(rows)
         base.restore(name, zip(rows, times, strict=True))

@@ -70,7 +70,7 @@ class SpoolBatches:
             return {**current.source, "batch": batch, "rows": taken, "whole": taken == total}
 
         cutter = EpochCutter(place, self.size, was_cut=bool(done.get("cut")))
-        return cut_epochs(numbered(), cutter, self.schema, lambda letter: self.bury(letter, current.source))
+        return cut_epochs(numbered(), cutter, self.schema, self.bury)
 
 
 @dataclass(frozen=True)

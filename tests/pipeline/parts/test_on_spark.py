@@ -116,17 +116,22 @@ def test_a_state_that_outgrows_the_driver_goes_on_in_parts(spark: SparkSession, 
     assert total == running.view("reach")
 
 
-def test_a_worker_that_is_killed_ends_the_query_and_a_restart_goes_on(spark: SparkSession, tmp_path: Path) -> None:
-    trap = tmp_path / "trap"
+@pytest.mark.parametrize("kills", [1, 2])
+def test_a_run_goes_on_when_a_worker_is_killed_and_a_restart_when_the_next_is_too(
+    kills: int, spark: SparkSession, tmp_path: Path
+) -> None:
+    """The first time tasks take over; if one of their workers is killed as well, Spark gives up."""
+    traps = [tmp_path / f"trap {number}" for number in range(kills)]
 
     def spring(x: int) -> int:
-        if x == 3 and trap.exists():
-            trap.unlink()
-            os.kill(os.getpid(), signal.SIGKILL)
+        for trap in traps if x == 3 else []:
+            if trap.exists():
+                trap.unlink()
+                os.kill(os.getpid(), signal.SIGKILL)
         return x * x
 
     program = load(TRAP, functions={"trap": spring})
-    for number in range(4):
+    for number in range(5):
         add_updates(tmp_path / "updates", number, [("+", (each,)) for each in (number, number + 10)], "n")
 
     def run() -> Maintenance:
@@ -134,13 +139,16 @@ def test_a_worker_that_is_killed_ends_the_query_and_a_restart_goes_on(spark: Spa
         sink = JsonLinesSink(tmp_path / "changes.jsonl", program)
         return maintain(program, lines, state=tmp_path / "state", sinks=[sink], once=True, partitions=2)
 
-    trap.touch()
-    with pytest.raises(BatchFailed, match="could not update the parts of the state"):
-        run().await_termination()
-    assert not trap.exists()
+    for trap in traps:
+        trap.touch()
     running = run()
+    if kills > 1:
+        with pytest.raises(BatchFailed, match="could not update the parts of the state"):
+            running.await_termination()
+        running = run()
     running.await_termination()
-    expected = {(x, x * x) for number in range(4) for x in (number, number + 10)}
+    assert not any(trap.exists() for trap in traps)
+    expected = {(x, x * x) for number in range(5) for x in (number, number + 10)}
     assert running.view("seen") == expected
     written = [json.loads(line) for line in (tmp_path / "changes.jsonl").read_text().splitlines()]
     assert sorted(tuple(each["tuple"]) for each in written) == sorted(expected)
@@ -166,10 +174,8 @@ sys.path.insert(0, sys.argv[2])
 from tests.pipeline.parts.test_on_spark import start
 spark = SparkSession.builder.master("local-cluster[2,1,1024]").config("spark.ui.enabled", "false").getOrCreate()
 running = start(spark, Path(sys.argv[1]), partitions=2, snapshot_every=5)
-seen = []
-running.keeper._on_epoch = lambda report: seen.append(dict(running.keeper.workers))
 running.await_termination()
-print("workers", len(set(seen[-1].values())), all(each == seen[-1] for each in seen))
+print("workers", len(set(running.keeper.workers.values())))
 spark.stop()
 """
 
@@ -181,7 +187,7 @@ def test_executors_of_a_cluster_hold_the_parts(tmp_path: Path) -> None:
     environment = {**os.environ, "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": f"{root / 'src'}:{root}"}
     command = [sys.executable, "-c", CLUSTER, str(tmp_path), str(root)]
     result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
-    assert "workers 2 True" in result.stdout, result.stderr
+    assert "workers 2\n" in result.stdout, result.stderr
     store = open_state(tmp_path / "state", REACH)
     assert store.view_at("reach", 8) == reference.evaluate(REACH, base)["reach"]
     assert list(verify(store, reference.evaluate)) == []

@@ -21,10 +21,13 @@ from whence.limits import Limits, RunawayError
 from whence.pipeline.failures import BatchFailed
 from whence.pipeline.options import RunOptions
 from whence.pipeline.parts import host
+from whence.pipeline.parts.calls import Address, Lines, Unreachable
 from whence.pipeline.parts.keeper import PartedKeeper
 from whence.pipeline.parts.open import open_state, read_state
-from whence.pipeline.parts.rounds import Journey, Rounds, Said, Way
+from whence.pipeline.parts.orders import Done
+from whence.pipeline.parts.rounds import Rounds
 from whence.pipeline.parts.store import PartedStore
+from whence.pipeline.parts.worker import Order
 from whence.pipeline.verify import verify
 
 TOGETHER = load(workload.TOGETHER)
@@ -95,7 +98,7 @@ def test_rounds_and_what_was_shipped_are_reported(tmp_path: Path) -> None:
     (report,) = keeper.apply([Epoch([link("+", a, b, 1) for a, b in pairwise(names)])])
     assert report.exchanges > 2
     assert report.shipped > 10
-    assert report.shuffled_bytes > 100
+    assert report.shipped_bytes > 100
     assert f"{report.exchanges} exchanges of " in str(report)
     store = read_state(tmp_path)
     assert isinstance(store, PartedStore)
@@ -129,13 +132,14 @@ def test_who_does_not_know_the_secret_is_not_answered(tmp_path: Path) -> None:
     other.apply(random_epochs(1, 1))
     ((folder, made),) = [key for key in host._houses if key[0] == str(tmp_path / "one")]
     house = host._houses[folder, made]
-    team = keeper._run._team  # type: ignore[attr-defined]
-    request = host.Request(folder, made, 0, 10**6, step=host.Final.READ)
-    address = house.address._replace(process=0)
-    assert host.ask(address, request, team.secret) == host.Answer()
-    assert "AuthenticationError" in host.ask(address, request, b"guessed").lost
+    lines = keeper._run._team.lines  # type: ignore[attr-defined]
+    post, address = host.Post(folder, made, 10**6, ()), house.office.address
+    assert lines.call(address, post) == ""
+    with pytest.raises(Unreachable, match="AuthenticationError"):
+        Lines(b"guessed").call(address, post)
     house.close()
-    assert "does not answer" in host.ask(address, request, team.secret).lost
+    with pytest.raises(Unreachable, match="does not answer"):
+        lines.call(address, post)
 
 
 def test_what_was_written_without_a_commit_does_not_count(tmp_path: Path) -> None:
@@ -159,22 +163,6 @@ def test_what_was_written_without_a_commit_does_not_count(tmp_path: Path) -> Non
     assert list(verify(open_state(tmp_path, TOGETHER), reference.evaluate)) == []
 
 
-def test_a_stage_that_runs_twice_does_its_work_once(tmp_path: Path) -> None:
-    class Twice(InProcess):
-        def carry(self, journey: Journey, way: Way, number: int, rounds: int) -> tuple[list[Said], int]:
-            for index in range(journey.order.tasks):
-                journey.start(way, number, index)
-            return super().carry(journey, way, number, rounds)
-
-    session, keeper = Session(TOGETHER), keep(tmp_path, carrier=Twice())
-    for epoch in random_epochs(6, 4):
-        keeper.apply([epoch])
-        session.apply(epoch.updates, epoch.now)
-    assert {name: keeper.view(name) for name in keeper.outputs} == {
-        name: set(session.relation(name)) for name in keeper.outputs
-    }
-
-
 def test_an_epoch_that_fails_does_not_happen_and_those_before_it_do(tmp_path: Path) -> None:
     program = load(
         ".decl n(x: number, y: number) .input n .decl up(x: number, y: number) .output up "
@@ -196,9 +184,11 @@ def test_an_epoch_that_fails_does_not_happen_and_those_before_it_do(tmp_path: Pa
 
 def test_parts_that_are_lost_again_and_again_are_given_up(tmp_path: Path) -> None:
     class Leaky(InProcess):
-        def carry(self, journey: Journey, way: Way, number: int, rounds: int) -> tuple[list[Said], int]:
-            host._houses.clear()
-            return super().carry(journey, way, number, rounds)
+        def make(self, order: Order, made: str, secret: bytes) -> dict[int, Address | Done]:
+            found = super().make(order, made, secret)
+            for house in host._houses.values():
+                house.parts.clear()
+            return found
 
     with pytest.raises(BatchFailed, match="could not begin the parts of the state: part 0 is not there any more"):
         keep(tmp_path, carrier=Leaky())

@@ -62,7 +62,7 @@ def test_a_run_in_rounds_tells_what_a_run_in_the_driver_tells(spark: SparkSessio
     assert len(set(keeper.workers.values())) == 2
     assert (tmp_path / "parts" / "changes.jsonl").read_bytes() == (tmp_path / "whole" / "changes.jsonl").read_bytes()
     assert running.view("reach") == reference.evaluate(CLOSURE, base)["reach"]
-    assert all(each.exchanges > 1 and each.shuffled_bytes > 0 for each in reports)
+    assert all(each.exchanges > 1 and each.shipped_bytes > 0 for each in reports)
     assert list(verify(open_state(tmp_path / "parts" / "state", CLOSURE), reference.evaluate)) == []
 
 

@@ -1,33 +1,29 @@
 """Parts that ship each other what they need, in the memory of the process that has made them.
 
 Spark gives a task to any of its Python workers, but such a part cannot be made anew by one of them: all of them would have to be.
-So tasks come to the parts. The worker that has made some answers for them on a socket, for as long as it lives; a task only takes
-there what has come with a shuffle, and gives back to the next shuffle what the part says.
-
-Spark may run a task twice. Requests are numbered, and one that was answered before gets the same answer.
+So parts stay where a task has made them, and the worker answers for them, for as long as it lives: to the driver, which tells it
+step by step what its parts are to do, and to the other workers, which bring what their parts say to these. A step is answered
+when all of that has been brought.
 """
 
 from __future__ import annotations
 
 import os
-import pickle
 import socket
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from multiprocessing import AuthenticationError
-from multiprocessing.connection import Client, Listener
-from threading import Lock, Thread
-from typing import NamedTuple
+from threading import Lock
 
 from pyspark import cloudpickle
 
+from whence.backends.local import parallel
 from whence.backends.local.shared import Shared
 from whence.parts import Member, Report, Turn
 from whence.pipeline.base import Base
 from whence.pipeline.log import Entry
 from whence.pipeline.options import Follower
+from whence.pipeline.parts.calls import Address, Lines, Office, Unreachable
 from whence.pipeline.parts.letters import decode_letter, encode_letter
 from whence.pipeline.parts.orders import (
     EXPECTED,
@@ -44,14 +40,6 @@ from whence.pipeline.parts.worker import Order
 from whence.plan.deal import Dealing
 
 
-class Address(NamedTuple):
-    """Where a process answers for its parts."""
-
-    host: str
-    port: int
-    process: int
-
-
 @dataclass(frozen=True)
 class Begin:
     """Begin an epoch of those that an order gives. The first state of a part is `at` -1."""
@@ -61,10 +49,9 @@ class Begin:
 
 
 class Final(Enum):
-    """WRITE: finish the last epoch and write the segment. READ: take what has come, and wait."""
+    """WRITE: finish the last epoch and write the segment."""
 
     WRITE = "write"
-    READ = "read"
 
 
 Step = Begin | Turn | Final
@@ -72,23 +59,37 @@ Step = Begin | Turn | Final
 
 @dataclass(frozen=True)
 class Request:
-    """What a part is to do, once it has read the letters. `made` tells which making of the parts is meant."""
+    """What some parts are to do, once they have read the letters of the steps before the one with this `number`.
+
+    Without a step, they carry out the order by themselves. `made` tells which making of the parts is meant, `addresses` where all
+    of them are.
+    """
 
     folder: str
     made: str
-    part: int
+    parts: Sequence[int]
     number: int
-    letters: Sequence[tuple[int, bytes]] = ()
     step: Step | None = None
     order: Order | None = None  # for whose sake, if it is new
+    addresses: Mapping[int, Address] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Post:
+    """Letters, as bytes, with their senders and receivers, that were written in the step with this `number`."""
+
+    folder: str
+    made: str
+    number: int
+    letters: Sequence[tuple[int, int, bytes]]
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a part says after a step: to the driver and to the others, and letters to these. Or that it is `lost`."""
+    """What a part says after a step. Or that it is `lost`."""
 
+    part: int
     report: Report | None = None
-    letters: dict[int, bytes] = field(default_factory=dict)
     done: Done | None = None
     lost: str = ""
 
@@ -100,48 +101,36 @@ class _Hosted:
     epoch: int
     segment: str
     base: Base | None
-    number: int = 0
-    answer: Answer = field(default_factory=Answer)
+    letters: dict[int, bytes] = field(default_factory=dict)  # to whom, of the last step
+    mail: list[tuple[int, int, bytes]] = field(default_factory=list)  # what has come: the number of its step, from whom
     entries: list[Entry] = field(default_factory=list)
     finished: list[tuple[Entry, EpochWork]] = field(default_factory=list)
     at: int = -1
     exchanges: int = 0
     shipped: int = 0
+    shipped_bytes: int = 0
     warnings: list[tuple[type[Warning], str]] = field(default_factory=list)
     follower: Follower | None = None
 
 
 class _House:
-    """What a process holds of one making: its parts, the words of values, which are the same in all of them, and where it
-    answers for them to who knows the secret.
-    """
+    """What a process holds of one making: its parts, and the words of values, which are the same in all of them."""
 
     def __init__(self, secret: bytes, host: str) -> None:
         self.parts: dict[int, _Hosted] = {}
         self.shared = Shared()
-        self._is_open = True
-        self._listener = Listener((host, 0), backlog=64, authkey=secret)
-        found: tuple[str, int] = self._listener.address
-        self.address = Address(found[0], found[1], os.getpid())
-        Thread(target=self._serve, daemon=True).start()
+        self.addresses: Mapping[int, Address] = {}
+        self.mail = Lock()
+        self.lines = Lines(secret)
+        self.office = Office(secret, host, answer)
 
     def close(self) -> None:
-        self._is_open = False
-        # Whoever waits for a call notices with the next one.
-        with suppress(OSError), socket.create_connection(self.address[:2]):
-            pass
-
-    def _serve(self) -> None:
-        with self._listener:
-            while self._is_open:
-                # Who does not know the secret, or leaves, is not answered.
-                with suppress(AuthenticationError, EOFError, OSError), self._listener.accept() as connection:
-                    request: Request = pickle.loads(connection.recv_bytes())  # noqa: S301 - from who knows the secret
-                    connection.send_bytes(pickle.dumps(perform(request), pickle.HIGHEST_PROTOCOL))
+        self.office.close()
+        self.lines.close()
 
 
 _houses: dict[tuple[str, str], _House] = {}
-_lock = Lock()  # one thing at a time happens to the parts of a process
+_lock = Lock()  # one thing at a time happens to the parts of a process, but letters may come meanwhile
 
 
 # -- where the parts are ----------------------------------------------------------------------------------------------
@@ -160,7 +149,7 @@ def make(order: Order, made: str, part: int, secret: bytes, host: str) -> Addres
         with told_warnings() as told:
             house.parts[part] = _made(order, job, part, house.shared)
         house.parts[part].warnings += told
-        return house.address
+        return house.office.address
 
 
 def _made(order: Order, job: Job, part: int, shared: Shared) -> _Hosted:
@@ -181,47 +170,80 @@ def _made(order: Order, job: Job, part: int, shared: Shared) -> _Hosted:
     return _Hosted(member, files, order.epoch, order.segments[part], base)
 
 
-def ask(address: Address, request: Request, secret: bytes) -> Answer:
-    own = _houses.get((request.folder, request.made))
-    if own is not None and own.address == address:
-        return perform(request)
-    try:
-        with Client((address.host, address.port), authkey=secret) as connection:
-            connection.send_bytes(pickle.dumps(request, pickle.HIGHEST_PROTOCOL))
-            answer: Answer = pickle.loads(connection.recv_bytes())  # noqa: S301 - from who knows the secret
-            return answer
-    except (OSError, EOFError, AuthenticationError) as error:
-        return Answer(
-            lost=f"the process that had part {request.part} does not answer ({type(error).__name__}: {error})"
-        )
-
-
 # -- what happens to them ---------------------------------------------------------------------------------------------
 
 
-def perform(request: Request) -> Answer:
-    """What a request asks for, in the process that has the part."""
+def answer(said: Request | Post) -> list[Answer] | str:
+    """What a caller is answered, in the process that has the parts."""
+    return _delivered(said) if isinstance(said, Post) else perform(said)
+
+
+def _delivered(post: Post) -> str:
+    """Why letters could not be; empty if they have been."""
+    house = _houses.get((post.folder, post.made))
+    return "the parts are not there any more" if house is None else _put(house, post.number, post.letters)
+
+
+def _put(house: _House, number: int, letters: Sequence[tuple[int, int, bytes]]) -> str:
+    with house.mail:
+        for sender, receiver, content in letters:
+            if receiver not in house.parts:
+                return _gone(receiver)
+            house.parts[receiver].mail.append((number, sender, content))
+    return ""
+
+
+def perform(request: Request) -> list[Answer]:
+    """What a request asks for."""
     with _lock:
         house = _houses.get((request.folder, request.made))
-        hosted = None if house is None else house.parts.get(request.part)
-        if house is None or hosted is None:
-            return Answer(lost=f"part {request.part} is not there any more")
-        if request.number <= hosted.number:
-            is_same = request.number == hosted.number
-            return hosted.answer if is_same else Answer(lost=f"part {request.part} has gone on meanwhile")
-        with told_warnings() as told:
-            try:
-                answer = _performed(hosted, request)
-            except EXPECTED as error:
-                # It has stopped half-way, and with it the others are of no use.
-                del house.parts[request.part]
-                failed = hosted.epoch + max(1, hosted.at + 1)
-                answer = Answer(done=Done(request.part, failed=failed, error=error))
-        hosted.warnings += told
-        if answer.done is not None:
-            answer = replace(answer, done=_signed(answer.done, hosted))
-        hosted.number, hosted.answer = request.number, answer
-        return answer
+        if house is None:
+            return [Answer(part, lost=_gone(part)) for part in request.parts]
+        if request.addresses:
+            house.addresses = request.addresses
+        with parallel.on_one_core():  # other parts have the others
+            answers = [_answer(house, request, part) for part in request.parts]
+        problem = _sent(house, request)
+        return [replace(each, lost=problem) for each in answers] if problem else answers
+
+
+def _gone(part: int) -> str:
+    return f"part {part} is not there any more"
+
+
+def _answer(house: _House, request: Request, part: int) -> Answer:
+    hosted = house.parts.get(part)
+    if hosted is None:
+        return Answer(part, lost=_gone(part))
+    with told_warnings() as told:
+        try:
+            found = _performed(house, hosted, request)
+        except EXPECTED as error:
+            # It has stopped half-way, and with it the others are of no use.
+            del house.parts[part]
+            failed = hosted.epoch + max(1, hosted.at + 1)
+            found = Answer(part, done=Done(part, failed=failed, error=error))
+    hosted.warnings += told
+    return found if found.done is None else replace(found, done=_signed(found.done, hosted))
+
+
+def _sent(house: _House, request: Request) -> str:
+    """Brings the letters of a step to whom they are for; why that could not be done, or empty."""
+    posts: dict[Address, list[tuple[int, int, bytes]]] = {}
+    for part in request.parts:
+        if part in house.parts:
+            hosted = house.parts[part]
+            letters, hosted.letters = hosted.letters, {}
+            for receiver, content in letters.items():
+                posts.setdefault(house.addresses[receiver], []).append((part, receiver, content))
+    problem = _put(house, request.number, posts.pop(house.office.address, []))
+    try:
+        calls = {
+            address: Post(request.folder, request.made, request.number, letters) for address, letters in posts.items()
+        }
+        return next(filter(None, house.lines.call_all(calls)), problem)
+    except Unreachable as error:
+        return f"the process that had another part {error}"
 
 
 def _signed(done: Done, hosted: _Hosted) -> Done:
@@ -229,15 +251,18 @@ def _signed(done: Done, hosted: _Hosted) -> Done:
     return replace(done, worker=f"{socket.gethostname()}:{os.getpid()}", remembered=True, warnings=told)
 
 
-def _performed(hosted: _Hosted, request: Request) -> Answer:
-    order = request.order
+def _performed(house: _House, hosted: _Hosted, request: Request) -> Answer:
+    order, part = request.order, hosted.member.part
     if order is not None:
-        if order.action is not Action.BEGIN and hosted.segment != order.segments[request.part]:
-            return Answer(lost=f"part {request.part} has come to an epoch that was never committed")
+        if order.action is not Action.BEGIN and hosted.segment != order.segments[part]:
+            return Answer(part, lost=f"part {part} has come to an epoch that was never committed")
         store = PartedStore(order.folder, hosted.files.store.program, order.manifest, None)
         hosted.files = replace(hosted.files, store=store)
-    for sender, data in request.letters:
-        hosted.member.receive(sender, list(decode_letter(data, hosted.member.node.program)))
+    with house.mail:
+        come = [each for each in hosted.mail if each[0] < request.number]
+        hosted.mail = [each for each in hosted.mail if each[0] >= request.number]
+    for _, sender, data in sorted(come, key=lambda each: each[:2]):
+        hosted.member.receive(sender, decode_letter(data, hosted.member.node.program))
     match request.step:
         case Begin():
             assert order is not None
@@ -246,17 +271,15 @@ def _performed(hosted: _Hosted, request: Request) -> Answer:
             return _told(hosted, hosted.member.turn(request.step))
         case Final.WRITE:
             return _write(hosted)
-        case Final.READ:
-            return Answer()
         case _:
             assert order is not None
-            return Answer(done=_act(hosted, order))
+            return Answer(part, done=_act(hosted, order))
 
 
 def _begin(hosted: _Hosted, step: Begin, order: Order) -> Report:
     if hosted.at >= 0:
         _finish(hosted)
-    hosted.at, hosted.exchanges, hosted.shipped = step.at, 0, 0
+    hosted.at, hosted.exchanges, hosted.shipped, hosted.shipped_bytes = step.at, 0, 0, 0
     if step.at < 0 and hosted.base is not None:
         base, hosted.base = hosted.base, None
         return hosted.member.begin_from(base.rows)
@@ -273,8 +296,9 @@ def _told(hosted: _Hosted, report: Report) -> Answer:
     hosted.exchanges += 1
     hosted.shipped += report.told
     program = hosted.member.node.program
-    letters = {part: encode_letter(letter, program) for part, letter in hosted.member.letters().items()}
-    return Answer(report, letters)
+    hosted.letters = {part: encode_letter(letter, program) for part, letter in hosted.member.letters().items()}
+    hosted.shipped_bytes += sum(map(len, hosted.letters.values()))
+    return Answer(hosted.member.part, report)
 
 
 def _finish(hosted: _Hosted) -> None:
@@ -285,7 +309,7 @@ def _finish(hosted: _Hosted) -> None:
     if follow is not None and hosted.follower is None:
         hosted.follower = follow(node)
     work = hosted.files.work(entry, changes, shown, node.last_epoch, hosted.follower)
-    work = replace(work, exchanges=hosted.exchanges, shipped=hosted.shipped)
+    work = replace(work, exchanges=hosted.exchanges, shipped=hosted.shipped, shipped_bytes=hosted.shipped_bytes)
     hosted.finished.append((replace(entry, changes=shown), work))
 
 
@@ -293,13 +317,15 @@ def _write(hosted: _Hosted) -> Answer:
     part = hosted.member.part
     if hosted.at < 0:
         hosted.member.finish()
-        return Answer(done=_measured(hosted, Done(part)))
+        return Answer(part, done=_measured(hosted, Done(part)))
     _finish(hosted)
     finished, hosted.finished, hosted.entries, hosted.at = hosted.finished, [], [], -1
     entries = [entry for entry, _ in finished]
     hosted.segment = hosted.files.store.write_segment(part, entries).name
     hosted.epoch = entries[-1].epoch
-    return Answer(done=_measured(hosted, Done(part, segment=hosted.segment, epochs=[work for _, work in finished])))
+    return Answer(
+        part, done=_measured(hosted, Done(part, segment=hosted.segment, epochs=[work for _, work in finished]))
+    )
 
 
 def _act(hosted: _Hosted, order: Order) -> Done:

@@ -49,7 +49,7 @@ NAP = 20.0
 class PartedKeeper:
     """Keeps a state in parts, which `tasks` tasks share.
 
-    With a `nap`, tasks never have nothing to do for much longer than that many seconds.
+    With a `nap`, workers get a task every so many seconds.
     """
 
     def __init__(
@@ -177,7 +177,7 @@ class PartedKeeper:
                 state_bytes=self._bytes.total(),
                 exchanges=work.exchanges,
                 shipped=work.shipped,
-                shuffled_bytes=work.shuffled_bytes,
+                shipped_bytes=work.shipped_bytes,
                 switches=work.switches,
             )
             for entry, header, work, tuples in zip(entries, headers, works, counted, strict=True)
@@ -269,7 +269,6 @@ class PartedKeeper:
             hints=[self._hint(entry) for entry in entries],
         )
         done = {each.part: each for each in self._run(order)}
-        self._last_order = time.monotonic()
         shutil.rmtree(own, ignore_errors=True)
         found = [done[part] for part in range(self._store.parts)]
         self.workers = {each.part: each.worker for each in found}
@@ -287,10 +286,10 @@ class PartedKeeper:
         return found
 
     def _keep_awake(self, nap: float) -> None:
-        while not self._closing.wait(nap / 2):
+        while not self._closing.wait(nap):
             with self.lock:
-                if self._closing.is_set() or time.monotonic() - self._last_order < nap:
-                    continue
+                if self._closing.is_set():
+                    return
                 try:
                     self._carry_out(Action.RECALL)
                 except BatchFailed:
@@ -352,7 +351,7 @@ def _together(parts: Sequence[EpochWork]) -> EpochWork:
         work={**reduce(_added, (each.work for each in parts)), "rounds": max(each.work["rounds"] for each in parts)},
         exchanges=max(each.exchanges for each in parts),
         shipped=sum(each.shipped for each in parts),
-        shuffled_bytes=sum(each.shuffled_bytes for each in parts),
+        shipped_bytes=sum(each.shipped_bytes for each in parts),
         switches=tuple(switch for each in parts for switch in each.switches),
     )
 

@@ -73,13 +73,13 @@ class Keeping:
 
     def _parted(self, state: Store, parts: int, spark: SparkSession, facts: Facts | None) -> Keeper:
         from whence.pipeline.parts.keeper import NAP, PartedKeeper  # noqa: PLC0415 - it imports Spark
-        from whence.pipeline.parts.on_spark import SparkCarrier, on_spark  # noqa: PLC0415
+        from whence.pipeline.parts.on_spark import OnSpark, SparkCarrier  # noqa: PLC0415
         from whence.pipeline.parts.rounds import Rounds  # noqa: PLC0415
 
         store = state.in_parts(parts, self._deliver)
         return PartedKeeper(
             store,
-            Rounds(SparkCarrier(spark)) if store.manifest.ships else on_spark(spark),
+            Rounds(SparkCarrier(spark)) if store.manifest.ships else OnSpark(spark),
             self.options,
             tasks=spark.sparkContext.defaultParallelism,
             nap=NAP,

@@ -1,86 +1,99 @@
-"""Orders as jobs of Spark."""
+"""Parts in the memory of Spark's Python workers: tasks make them there, and from then on their workers are asked for them.
+
+A job takes some tenths of a second, a call less than a thousandth. So tasks are needed only where there are no parts yet, or no
+longer; and from time to time, since Spark ends workers that have had none for a minute.
+"""
 
 from __future__ import annotations
 
+import secrets
 import socket
 import time
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
-from uuid import uuid4
 
 from whence.backends.spark.session import use_this_python
 from whence.pipeline.failures import BatchFailed, reported_failures
 from whence.pipeline.files import StateError
-from whence.pipeline.parts.host import Address, Answer, Request, ask, make
-from whence.pipeline.parts.orders import EXPECTED, Done
-from whence.pipeline.parts.rounds import Item, Journey, Said, Way
-from whence.pipeline.parts.worker import Order
+from whence.pipeline.parts.calls import Address, Lines, Unreachable
+from whence.pipeline.parts.host import make
+from whence.pipeline.parts.orders import EXPECTED, Action, Done
+from whence.pipeline.parts.worker import Call, Order, at_home
 
 if TYPE_CHECKING:
     from pyspark import RDD
     from pyspark.sql import SparkSession
 
-# Has an order carried out by as many tasks as it asks for.
+# Has an order carried out.
 Run = Callable[[Order], list[Done]]
 
 _PATIENCE = 5.0  # seconds until a task no longer waits for the others to start
 
 
-def on_spark(spark: SparkSession) -> Run:
+class OnSpark:
     """For parts that need nothing of each other."""
-    use_this_python(spark)
-
-    def run(order: Order) -> list[Done]:
-        with _running(spark, order):
-            return _tasks(spark, order).flatMap(order).collect()
-
-    return run
-
-
-class SparkCarrier:
-    """For parts that ship each other what they need: rounds are stages."""
 
     def __init__(self, spark: SparkSession) -> None:
         use_this_python(spark)
         self._spark = spark
-        is_local = str(spark.sparkContext.master).startswith("local[") or spark.sparkContext.master == "local"
-        self._host = "127.0.0.1" if is_local else ""
+        self._secret = secrets.token_bytes(32)
+        self._lines = Lines(self._secret)
+        self._run = ""
+        self._addresses: dict[Address, list[int]] = {}
+
+    def __call__(self, order: Order) -> list[Done]:
+        is_there = self._addresses and self._run == order.run
+        if is_there and order.action not in (Action.BEGIN, Action.RECALL):
+            done = self._asked(order)
+            if done is not None:
+                return done
+        return self._by_tasks(order)
+
+    def _asked(self, order: Order) -> list[Done] | None:
+        """None if a part is not there any more: tasks begin again with all of them."""
+        with _running(self._spark, order):
+            told = order.to_who_knows_the_job()
+            try:
+                answers = self._lines.call_all(
+                    {address: Call(told, parts) for address, parts in self._addresses.items()}
+                )
+            except Unreachable:
+                return None
+        return None if None in answers else [done for each in answers for done in each]
+
+    def _by_tasks(self, order: Order) -> list[Done]:
+        self._run, self._addresses = order.run, {}
+        self._lines.close()
+        with _running(self._spark, order):
+            here = partial(at_home, order, self._secret, _host(self._spark))
+            found = _tasks(self._spark, order).flatMap(here).collect()
+        for address, done in found:
+            self._addresses.setdefault(address, []).append(done.part)
+        return [done for _, done in found]
+
+
+class SparkCarrier:
+    """For parts that ship each other what they need."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        use_this_python(spark)
+        self._spark = spark
 
     def make(self, order: Order, made: str, secret: bytes) -> dict[int, Address | Done]:
         with _running(self._spark, order):
             tasks = _tasks(self._spark, order)
-            return dict(tasks.flatMap(partial(_make, order, made, secret, self._host)).collect())
+            return dict(tasks.flatMap(partial(_make, order, made, secret, _host(self._spark))).collect())
 
-    def carry(self, journey: Journey, way: Way, number: int, rounds: int) -> tuple[list[Said], int]:
-        order = journey.order
+    def wake(self, order: Order) -> None:
         with _running(self._spark, order):
-            items: RDD[Item] = _tasks(self._spark, order).flatMap(partial(journey.start, way, number))
-            for each in range(1, rounds):
-                items = _shuffled(items, order).mapPartitionsWithIndex(partial(journey.leg, number + each))
-            said = _shuffled(items, order).mapPartitionsWithIndex(partial(journey.end, number + rounds))
-            collected, shuffled = self._measured(said)
-            return sorted(collected, key=lambda each: each.part), shuffled
+            _tasks(self._spark, order).map(abs).collect()
 
-    def ask(self, journey: Journey, number: int) -> list[Answer]:
-        order = journey.order
-        with _running(self._spark, order):
-            found = dict(_tasks(self._spark, order).flatMap(partial(_asked, journey, number)).collect())
-        return [found[part] for part in range(order.parts)]
 
-    def _measured(self, said: RDD[Said]) -> tuple[list[Said], int]:
-        """What a job gives, and the bytes that Spark says it has written for shuffles."""
-        context, tag = self._spark.sparkContext, f"whence-{uuid4().hex}"
-        context.addJobTag(tag)
-        try:
-            collected = said.collect()
-        finally:
-            context.removeJobTag(tag)
-        scala: Any = context._jsc.sc()  # noqa: SLF001 - Python has no way to the figures of stages
-        scala.listenerBus().waitUntilEmpty()
-        tracker, figures = scala.statusTracker(), scala.statusStore()
-        stages = {stage for job in tracker.getJobIdsForTag(tag) for stage in tracker.getJobInfo(job).get().stageIds()}
-        return collected, sum(figures.lastStageAttempt(stage).shuffleWriteBytes() for stage in stages)
+def _host(spark: SparkSession) -> str:
+    """Where workers listen; empty if that is the machine that they are on."""
+    master = str(spark.sparkContext.master)
+    return "127.0.0.1" if master.startswith("local[") or master == "local" else ""
 
 
 def _running(spark: SparkSession, order: Order) -> Any:
@@ -91,10 +104,6 @@ def _running(spark: SparkSession, order: Order) -> Any:
 
 def _tasks(spark: SparkSession, order: Order) -> RDD[int]:
     return spark.sparkContext.parallelize(range(order.tasks), order.tasks)
-
-
-def _shuffled(items: RDD[Item], order: Order) -> RDD[Item]:
-    return items.partitionBy(order.tasks, int)
 
 
 def _make(order: Order, made: str, secret: bytes, host: str, index: int) -> Iterable[tuple[int, Address | Done]]:
@@ -115,10 +124,3 @@ def _made(order: Order, made: str, secret: bytes, host: str, index: int) -> Iter
             yield part, make(order, made, part, secret, host)
         except EXPECTED as error:
             yield part, Done(part, failed=order.epoch + 1, error=error)
-
-
-def _asked(journey: Journey, number: int, index: int) -> Iterator[tuple[int, Answer]]:
-    order = journey.order
-    for part in range(index, order.parts, order.tasks):
-        request = Request(str(order.folder), journey.made, part, number, order=order)
-        yield part, ask(journey.addresses[part], request, journey.secret)

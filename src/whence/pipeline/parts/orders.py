@@ -70,7 +70,7 @@ class EpochWork:
     # Of parts that ship each other what they need: rounds in which they did, tuples and bytes.
     exchanges: int = 0
     shipped: int = 0
-    shuffled_bytes: int = 0
+    shipped_bytes: int = 0
     switches: tuple[str, ...] = ()
 
 

@@ -1,7 +1,8 @@
-"""What a task does for parts of the state, with sessions that its worker remembers or that it makes from files.
+"""What a worker does for parts of the state, with sessions that it remembers or that it makes from files.
 
 Python workers outlive tasks and their memory stays, but Spark gives a task to any of them. So a task does not come with its
-parts: it claims them, first those that its worker remembers. A claim is a link that only one task can make.
+parts: it claims them, first those that its worker remembers. A claim is a link that only one task can make. From then on the
+worker answers for the parts itself.
 
 Nothing rests on what is remembered. A session is used if it has come to the segment that was committed last. If it has come to
 an earlier one, it catches up; otherwise it is made anew.
@@ -12,13 +13,15 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from math import ceil
 from pathlib import Path
+from threading import RLock
 
 from pyspark import cloudpickle
 
+from whence.backends.local import parallel
 from whence.backends.local.shared import Shared
 from whence.engine.windows import Windows
 from whence.lang.types import Tuple
@@ -26,6 +29,7 @@ from whence.pipeline.files import StateError
 from whence.pipeline.log import Entry
 from whence.pipeline.manifest import Manifest
 from whence.pipeline.options import Follower
+from whence.pipeline.parts.calls import Address, Office
 from whence.pipeline.parts.orders import EXPECTED, Action, Done, Hint, Job, PartFiles, told_warnings
 from whence.pipeline.parts.store import PartedStore
 from whence.prepared import prepare
@@ -48,11 +52,14 @@ class _Held:
 class _Memory:
     """What a worker remembers of a run: the sessions of parts, and the words of values, which are the same in all of them."""
 
+    job: Job
     held: dict[int, _Held] = field(default_factory=dict)
     shared: Shared = field(default_factory=Shared)
+    office: Office | None = None
 
 
 _remembered: dict[tuple[str, str], _Memory] = {}
+_lock = RLock()  # one thing at a time happens to the parts of a worker
 
 
 @dataclass(frozen=True)
@@ -73,17 +80,41 @@ class Order:
 
     def __call__(self, index: int) -> list[Done]:
         """What the task with this number does."""
-        job = _unpickled(self.job)
-        # One run at a time uses a folder.
-        for key in [key for key in _remembered if key[0] == str(self.folder) and key[1] != self.run]:
-            del _remembered[key]
-        memory = _remembered.setdefault((str(self.folder), self.run), _Memory())
-        held = memory.held
-        claimed = self._claimed(index, list(held))
-        others = [part for part in held if part not in claimed]
-        for part in others[: max(0, len(others) + len(claimed) - self._quota)]:
-            del held[part]  # first, since there may not be room for more than that
-        return [_Task(self, job, part, memory).done() for part in claimed]
+        with _lock:
+            # One run at a time uses a folder.
+            for key in [key for key in _remembered if key[0] == str(self.folder) and key[1] != self.run]:
+                office = _remembered.pop(key).office
+                if office is not None:
+                    office.close()
+            if self._key not in _remembered:
+                _remembered[self._key] = _Memory(cloudpickle.loads(self.job))
+            memory = _remembered[self._key]
+            held = memory.held
+            claimed = self._claimed(index, list(held))
+            others = [part for part in held if part not in claimed]
+            for part in others[: max(0, len(others) + len(claimed) - self._quota)]:
+                del held[part]  # first, since there may not be room for more than that
+            return self._done(claimed, memory)
+
+    def by_memory(self, parts: Sequence[int]) -> list[Done] | None:
+        """The same for parts that the worker remembers; None if it does not."""
+        with _lock:
+            memory = _remembered.get(self._key)
+            if memory is None or any(part not in memory.held for part in parts):
+                return None
+            return self._done(parts, memory)
+
+    def to_who_knows_the_job(self) -> Order:
+        return replace(self, job=b"")
+
+    def _done(self, parts: Sequence[int], memory: _Memory) -> list[Done]:
+        # Other tasks have the other cores.
+        with parallel.on_one_core() if self.tasks > 1 else nullcontext():
+            return [_Task(self, memory.job, part, memory).done() for part in parts]
+
+    @property
+    def _key(self) -> tuple[str, str]:
+        return str(self.folder), self.run
 
     @property
     def _quota(self) -> int:
@@ -105,9 +136,25 @@ class Order:
         return mine
 
 
-@lru_cache(maxsize=2)
-def _unpickled(job: bytes) -> Job:
-    return cloudpickle.loads(job)  # type: ignore[no-any-return]
+@dataclass(frozen=True)
+class Call:
+    """An order for parts that a worker remembers."""
+
+    order: Order
+    parts: Sequence[int]
+
+    def answered(self) -> list[Done] | None:
+        return self.order.by_memory(self.parts)
+
+
+def at_home(order: Order, secret: bytes, host: str, index: int) -> list[tuple[Address, Done]]:
+    """What a task does, and where its worker answers for the parts from now on, to who knows the secret."""
+    with _lock:
+        done = order(index)
+        memory = _remembered[str(order.folder), order.run]
+        if memory.office is None:
+            memory.office = Office(secret, host or socket.gethostname(), Call.answered)
+        return [(memory.office.address, each) for each in done]
 
 
 def _linked(path: Path, target: str) -> bool:

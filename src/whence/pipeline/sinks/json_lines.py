@@ -11,6 +11,7 @@ from whence.io.changes import Changes
 from whence.io.json_text import read_json
 from whence.io.updates import format_changes, reported_writing
 from whence.lang.program import Program, output_names
+from whence.pipeline.bags import as_often
 from whence.pipeline.files import StateError
 from whence.pipeline.sinks import Sink
 
@@ -21,10 +22,12 @@ class JsonLines:
     """The lines of changes: those of the output relations, deletions first."""
 
     def __init__(self, program: Program) -> None:
+        self._program = program
         self._outputs = [program.relations[name] for name in output_names(program)]
         self._types = program.types
 
     def lines(self, epoch: int, changes: Changes) -> Iterator[bytes]:
+        changes = as_often(self._program, changes)
         return format_changes(epoch, changes.deleted, changes.inserted, self._outputs, self._types)
 
 

@@ -11,6 +11,7 @@ from whence.io.changes import Changes
 from whence.io.updates import reported_writing
 from whence.lang.program import Program, output_names
 from whence.lang.types import Tuple
+from whence.pipeline.bags import as_often
 from whence.pipeline.columns import encode_rows
 from whence.pipeline.sinks import Sink
 from whence.pipeline.snapshots import write_table
@@ -28,6 +29,7 @@ class ParquetSink(Sink):
         self._outputs = output_names(program)
 
     def write(self, epoch: int, changes: Changes) -> None:
+        changes = as_often(self._program, changes)
         for name in self._outputs:
             gone, come = changes.deleted.get(name, []), changes.inserted.get(name, [])
             folder = self.folder / quote(name, safe="")

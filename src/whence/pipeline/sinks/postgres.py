@@ -222,6 +222,8 @@ class _Table:
 
     def create(self) -> sql.Composed:
         columns = [sql.SQL(" ").join(pair) for pair in zip(self._columns, self._kinds, strict=True)]
+        if any(isinstance(field.kind, Nullable) for field in self.relation.fields):  # no key has nulls
+            return sql.SQL("CREATE TABLE IF NOT EXISTS {} ({})").format(self._name, _commas(columns))
         return sql.SQL("CREATE TABLE IF NOT EXISTS {} ({}, PRIMARY KEY ({}))").format(
             self._name, _commas(columns), _commas(self._columns)
         )

@@ -25,7 +25,7 @@ class LineSource(Source):
     def epochs(self, begin: Position) -> Iterator[Epoch]:
         lines = self._lines = self._opened(begin)
         cutter = EpochCutter(lines.place, self._size, was_cut=bool(begin.get("cut")))
-        return cut_epochs(lines.numbered(), cutter, self._schema, lambda letter: self._bury(letter, lines.place()))
+        return cut_epochs(lines.numbered(), cutter, self._schema, self._bury)
 
     def close(self) -> None:
         if self._lines is not None:

@@ -66,7 +66,7 @@ class MqttSource(Source):
         self._client = self._connected(str(begin.get("session") or self._name()))
         cutter = EpochCutter(self._place, self._size, was_cut=bool(begin.get("cut")))
         letters = cut_epochs(
-            self._lines(), cutter, self._schema, lambda letter: self._bury(letter, {"file": self._topic})
+            self._lines(), cutter, self._schema, lambda letter, _: self._bury(letter, {"file": self._topic})
         )
         for epoch in letters:
             applied, self._taken = self._taken, []

@@ -23,6 +23,7 @@ from urllib.parse import parse_qs, urldefrag
 from whence.io import FactError
 from whence.io.changes import Epoch, Position, Update
 from whence.io.json_rows import fields_from_json
+from whence.io.json_text import write_json
 from whence.io.updates import POLL, DeadLetter, as_json
 from whence.io.values import parse_value
 from whence.lang.program import Program, Relation
@@ -106,10 +107,17 @@ class PolledSource(Source):
                 before = rows
                 if updates:
                     kept = [as_json(row, self._relation, self._types) for row in rows]
-                    yield Epoch(updates, None, {"seen": kept, "looks": looks})
+                    yield Epoch(updates, None, {"seen": kept, "looks": looks}, refuse=self._refusing(looks, updates))
             if not self._follow:
                 return
             self._wait()
+
+    def _refusing(self, looks: int, updates: list[Update]) -> Callable[[int, str], None]:
+        def refuse(at: int, reason: str) -> None:
+            row = write_json(as_json(updates[at].tuple, self._relation, self._types))
+            self._bury(DeadLetter(looks, reason, row), {"file": self._poll.url})
+
+        return refuse
 
     def _wait(self) -> None:
         until = time.monotonic() + self._poll.every

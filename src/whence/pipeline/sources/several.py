@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from queue import SimpleQueue
 from threading import Event, Thread
 
@@ -37,7 +38,7 @@ class SeveralSources(Source):
                 running -= 1
                 continue
             places[name] = found.source
-            yield Epoch(found.updates, found.now, {"sources": dict(places)})
+            yield replace(found, source={"sources": dict(places)})
             self._applied[name].set()
 
     def close(self) -> None:

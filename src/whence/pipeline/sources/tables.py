@@ -16,7 +16,7 @@ from whence.lang.types import Field, ListKind, RecordKind, Tuple, Types
 from whence.pipeline.epochs import EpochCutter
 from whence.pipeline.extras import extra
 from whence.pipeline.postgres import Connection, connect
-from whence.pipeline.records import Bury
+from whence.pipeline.records import Bury, refusable
 from whence.pipeline.sources import Source
 from whence.pipeline.sources.capture import TableName
 from whence.pipeline.sources.captured import Horizon, find_captured
@@ -120,6 +120,7 @@ class TableSource(Source):
             return {"seq": at}
 
         cutter = EpochCutter(place, self._size)
+        origins: list[tuple[int, bytes]] = []
         with connect(self._url) as connection, connection.cursor(name="whence_changes") as cursor:
             # One snapshot for the check and the rows: nothing can be forgotten in between.
             connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
@@ -136,13 +137,15 @@ class TableSource(Source):
                 except ValueError as error:
                     self._bury(DeadLetter(seq, f"{relation.name}: {error}", row), {"file": table, "seq": seq})
                     continue
+                origins.append((seq, row.encode()))
                 ended = cutter.take(update)
                 if ended is not None:
-                    yield ended
+                    yield refusable(ended, origins, self._bury)
+                    origins = []
         at = settled
         ended = cutter.cut()
         if ended is not None:
-            yield ended
+            yield refusable(ended, origins, self._bury)
 
 
 def _tuple(row: Json, relation: Relation, types: Types) -> Tuple:

@@ -97,7 +97,7 @@ class TopicSource(Source):
         consumer.assign([TopicPartition(topic, int(part), at) for (topic, part), at in self._next.items()])
         cutter = EpochCutter(self._place, self._size, was_cut=bool(begin.get("cut")))
         return cut_epochs(
-            self._messages(consumer), cutter, self._schema, lambda letter: self._bury(letter, {"file": self._last})
+            self._messages(consumer), cutter, self._schema, lambda letter, _: self._bury(letter, {"file": self._last})
         )
 
     def close(self) -> None:
