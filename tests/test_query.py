@@ -96,3 +96,10 @@ def test_a_question_can_be_given_little_time() -> None:
     session = Session(load(PROGRAM), facts={"link": links})
     with pytest.raises(RunawayError):
         session.query("link(a, b, _), link(c, d, _), link(e, f, _), a * b * c * d * e * f < 0", timeout=0.2)
+
+
+def test_sql_sees_relations_that_may_hold_nil() -> None:
+    program = load(".decl e(x:number, y:number?) .input e .output e")
+    session = Session(program, facts={"e": [(1, None), (2, 3)]})
+    assert sorted(session.query("SELECT x FROM e WHERE y IS NULL")) == [(1,)]
+    assert sorted(session.query("SELECT COUNT(*) AS n FROM e")) == [(2,)]

@@ -8,7 +8,11 @@ if TYPE_CHECKING:
     from whence.io.changes import Changes, Update
     from whence.lang import Program, ProgramError, load, load_file
     from whence.lang.types import Variant
-    from whence.provenance import Fact, how, whatif, why, whynot
+    from whence.provenance.graph import Fact
+    from whence.provenance.how import how
+    from whence.provenance.whatif import whatif
+    from whence.provenance.why import why
+    from whence.provenance.whynot import whynot
     from whence.session import Session
 
 __version__ = version("whence")

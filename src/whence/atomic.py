@@ -10,6 +10,7 @@ import numpy as np
 
 from whence.backends.local.arrays import Ids, Lines
 from whence.backends.local.backend import LocalBackend
+from whence.backends.local.by_column import Columns, Listed
 from whence.backends.local.image import Image, fits, image_of, restore
 from whence.engine.adapt import Adaptation
 from whence.engine.guard import Guard
@@ -23,8 +24,9 @@ from whence.engine.support import SupportStratum
 from whence.engine.windows import Windows
 from whence.io.changes import Changes, Update
 from whence.io.json_text import Json
-from whence.io.plain_columns import Coded, PlainColumns, distinct_lines
-from whence.lang.types import SYMBOL, Tuple
+from whence.io.plain_columns import Coded, PlainColumns, numbered_lines
+from whence.lang.tables import bag_tables
+from whence.lang.types import SYMBOL, Tuple, Value
 from whence.limits import Limits, OnRound
 from whence.plan.digest import digest_of
 from whence.prepared import STRATEGIES, Prepared
@@ -124,19 +126,31 @@ class AtomicTables:
             for name, kept in self.windows.collect(passing, None).items() if passing else ():
                 insertions[name] = [row for row, stays in kept.items() if stays]
             encoded = {name: self._backend.encode(name, rows) for name, rows in insertions.items() if rows}
+            tables = bag_tables(self.prepared.program)
             for name, each in (columns or {}).items():
                 if len(each):
-                    encoded[name] = distinct_lines(self._lines(each))
+                    encoded |= self._encoded_columns(name, each, tables.get(name))
         self._maintainer.settle(self._maintainer.apply_encoded({}, encoded))
 
-    def _lines(self, given: PlainColumns) -> Lines:
-        lines: Lines = np.empty((len(given), len(given.columns)), dtype=np.int64)
-        for at, column in enumerate(given.columns):
-            if isinstance(column, Coded):
-                lines[:, at] = self._backend.dictionary.encode_column(column.values, SYMBOL)[column.places]
-            else:
-                lines[:, at] = column
-        return lines
+    def _encoded_columns(self, name: str, given: PlainColumns, companion: str | None) -> dict[str, Lines]:
+        """Each row once, and those that come again in the companion of the table.
+
+        Where all that happens to rows is that they are put into a table, they stay columns.
+        """
+        encode = self._backend.dictionary.encode_column
+        columns = Columns(
+            [
+                Listed(each.places, encode(each.values, SYMBOL)) if isinstance(each, Coded) else each
+                for each in given.columns
+            ]
+        )
+        if companion is not None:
+            lines, again = numbered_lines(columns.lines())
+            return {name: lines, companion: again} if len(again) else {name: lines}
+        rows = columns.distinct()
+        if isinstance(rows, Columns) and not self._maintainer.keeps_base(name):
+            rows = rows.lines()
+        return {name: rows}  # type: ignore[dict-item] # which tables take for lines, and strata of base relations do not look into
 
     def apply(self, updates: list[Update], now: float | None, shows: Callable[[str], bool]) -> Changes:
         with self._all_or_nothing():
@@ -221,10 +235,15 @@ class AtomicTables:
     def encode(self, name: str, rows: list[Tuple]) -> Lines:
         return self._backend.encode(name, rows)
 
-    def tell_steps(self, effects: Iterable[Effect[Ids]]) -> Iterator[tuple[str, Tuple, int | None]]:
+    def tell_steps(self, effects: Iterable[Effect[Ids]]) -> Iterator[tuple[str, list[Tuple], int | None]]:
         """The rows that a step made present, with their rank, or suspended, in the order in which that happened."""
         for name, ids, rank in effects:
-            yield from ((name, row, rank) for row in self._backend.decode(name, ids))
+            yield name, self._backend.decode(name, ids), rank
+
+    def values_in_steps(self, name: str, ids: Ids, column: int) -> tuple[list[Value], Ids]:
+        """The values that rows have in a column, each once, and the place of each row's among them."""
+        words, places = np.unique(self._backend.table(name).column(ids, column), return_inverse=True)
+        return self._backend.dictionary.decode_column(words, self._backend.kinds[name][column]), places.astype(np.int32)
 
     def end_steps(self, epoch: SteppedEpoch[Ids, Lines, Ids]) -> Changes:
         changes = self._finish(epoch.changes, self.prepared.shows)

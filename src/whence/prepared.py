@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import NamedTuple, Protocol
 
 from whence.backends.local.arrays import Ids, Lines
 from whence.backends.local.shared import Shared
+from whence.constraints import Constraints
 from whence.engine.dred import DredStratum
 from whence.engine.maintain import Native, absorb
 from whence.engine.support import SupportStratum
@@ -73,6 +75,11 @@ class Prepared:
     def tables(self) -> Mapping[str, Relation]:
         """The relations of recorded derivations."""
         return {each.relation: self.plan.program.relations[each.relation] for each in self.recordings.values()}
+
+    @cached_property
+    def constraints(self) -> Constraints:
+        """What rows of its tables have to satisfy."""
+        return Constraints(self.program)
 
     def shows(self, name: str) -> bool:
         """Helper relations, whose names hold a `!`, are not shown, but for those of recorded derivations."""

@@ -11,21 +11,45 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import count, islice
 
-from whence.html import SHOWN_ROWS, shown_block, shown_note, shown_table, shown_title
+from whence.html import SHOWN_ROWS, shown_block, shown_note, shown_table, shown_title, value_text
 from whence.io.order import sort_rows
 from whence.lang import load, tree
 from whence.lang.parser import parse
 from whence.lang.program import Program, Relation, Rule
 from whence.lang.revise import add_rules
 from whence.lang.source import Source
-from whence.lang.types import FLOAT, NUMBER, SYMBOL, Field, Kind, Tuple
+from whence.lang.tables import bag_tables, behind_tables
+from whence.lang.types import (
+    BOOL,
+    DATE,
+    FLOAT,
+    NUMBER,
+    SYMBOL,
+    TIMESTAMP,
+    UNSIGNED,
+    DecimalKind,
+    Field,
+    Kind,
+    Nullable,
+    Tuple,
+    base,
+)
 from whence.limits import Limits
 from whence.lookup import LiveTable, ordered_for_search
 from whence.reader import Reader
 from whence.reference.evaluate import StratumEvaluator
+from whence.text_table import aligned
 
 _SELECT = re.compile(r"\s*(?:--[^\n]*\n\s*)*(?:SELECT|WITH|VALUES)\b", re.IGNORECASE)
-_SQL_TYPES: Mapping[Kind, str] = {NUMBER: "BIGINT", FLOAT: "DOUBLE PRECISION", SYMBOL: "TEXT"}
+_SQL_TYPES: Mapping[Kind, str] = {
+    NUMBER: "BIGINT",
+    UNSIGNED: "UBIGINT",
+    FLOAT: "DOUBLE PRECISION",
+    SYMBOL: "TEXT",
+    BOOL: "BOOLEAN",
+    DATE: "DATE",
+    TIMESTAMP: "TIMESTAMP",
+}
 
 
 @dataclass(frozen=True)
@@ -46,15 +70,39 @@ class Answer:
     def __len__(self) -> int:
         return len(self.rows)
 
+    def __str__(self) -> str:
+        """
+        >>> print(Answer((Field("x", "number", NUMBER), Field("name", "symbol", SYMBOL)), [(12, "a"), (7, "b")]))
+        x   name
+        7   b
+        12  a
+        2 rows
+        """
+        if not self.fields:
+            return self._truth
+        shown = [[value_text(each) for each in row] for row in self._first]
+        return f"{aligned([[*self.columns], *shown])}\n{self._note}"
+
     def _repr_html_(self) -> str:
         if not self.fields:
-            return shown_block(shown_title("yes" if self.rows else "no"))
-        shown = sort_rows(self.rows, [field.kind for field in self.fields])[:SHOWN_ROWS]
-        left = len(self) - len(shown)
-        more = f"{left:,} more" if left else "there are others" if self.more else ""
-        return shown_block(
-            shown_table(self.columns, shown), shown_note(more) if more else shown_note(f"{len(self):,} rows")
-        )
+            return shown_block(shown_title(self._truth))
+        return shown_block(shown_table(self.columns, self._first), shown_note(self._note))
+
+    @property
+    def _truth(self) -> str:
+        return "yes" if self.rows else "no"
+
+    @property
+    def _first(self) -> list[Tuple]:
+        """Those that are shown."""
+        return sort_rows(self.rows, [field.kind for field in self.fields])[:SHOWN_ROWS]
+
+    @property
+    def _note(self) -> str:
+        left = len(self) - SHOWN_ROWS
+        if left > 0:
+            return f"{left:,} more"
+        return "there are others" if self.more else f"{len(self):,} row{'' if len(self) == 1 else 's'}"
 
 
 def is_select(text: str) -> bool:
@@ -140,20 +188,33 @@ def _variables(formula: object) -> Iterator[str]:
 
 def _as_sql(program: Program, text: str) -> tuple[Program, str]:
     name = _fresh("query", program.relations)
-    tables = " ".join(_table(each) for each in program.relations.values() if _is_plain(each))
+    bags, behind = bag_tables(program), behind_tables(program)
+    tables = " ".join(
+        _table(each, is_set=each.name not in bags)
+        for each in program.relations.values()
+        if _is_plain(each) and each.name not in behind
+    )
     view = f"CREATE VIEW {name} AS\n{text.strip().removesuffix(';')};"
     return load(f"{tables} {view}", name="<query>", dialect="sql", functions=program.functions), name
 
 
 def _is_plain(relation: Relation) -> bool:
-    return (
-        bool(relation.fields) and all(each.kind in _SQL_TYPES for each in relation.fields) and "!" not in relation.name
-    )
+    """Whether SQL can name it."""
+    are_plain = all(_sql_type(each.kind) is not None for each in relation.fields)
+    return bool(relation.fields) and are_plain and "!" not in relation.name
 
 
-def _table(relation: Relation) -> str:
-    columns = ", ".join(f'"{each.name}" {_SQL_TYPES[each.kind]}' for each in relation.fields)
-    return f'CREATE TABLE "{relation.name}" ({columns});'
+def _table(relation: Relation, *, is_set: bool) -> str:
+    columns = ", ".join(f'"{each.name}" {_sql_type(each.kind)}' for each in relation.fields)
+    key = ", ".join(f'"{each.name}"' for each in relation.fields)
+    return f'CREATE TABLE "{relation.name}" ({columns}{f", UNIQUE ({key})" if is_set else ""});'
+
+
+def _sql_type(kind: Kind) -> str | None:
+    """How SQL declares a column of the kind; None if it cannot."""
+    of = base(kind)
+    name = str(of).upper() if isinstance(of, DecimalKind) else _SQL_TYPES.get(of)
+    return name if name is None or isinstance(kind, Nullable) else f"{name} NOT NULL"
 
 
 def _fresh(name: str, taken: Mapping[str, object]) -> str:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sized
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Sized
 from math import isfinite
 from numbers import Real
-from typing import cast
+from typing import NoReturn, cast
 
+from whence.admission import admitted
 from whence.atomic import AtomicTables
 from whence.backends.local.image import Image
+from whence.column_keys import check_columns
+from whence.constraints import Broken, ConstraintError
 from whence.engine.adapt import Adaptation
 from whence.engine.profile import Profile
 from whence.engine.stats import Stats
@@ -22,6 +25,7 @@ from whence.lang.differences import why_rows_would_differ
 from whence.lang.fit import check_rows, holds_compounds, with_compounds
 from whence.lang.program import Program, lasting
 from whence.lang.revise import add_rules, drop_rule
+from whence.lang.tables import behind_tables, numbered
 from whence.lang.types import Tuple
 from whence.limits import Limits
 from whence.prepared import STRATEGIES, Prepared, prepare
@@ -92,6 +96,9 @@ class Session(Reader):
                 check_rows(self.program.relations[name], rows, self.program.types)
                 if holds_compounds(self.program.relations[name]):
                     rows[:] = map(with_compounds, rows)
+            if self.prepared.constraints and windows is None:  # what was let in before need not be looked at again
+                listed = self._let_in(listed)
+                check_columns(columns, self.prepared.constraints)
         self._atomic.start(listed, columns)
         self.epoch += 1
         self.last_epoch = work_of(stats)
@@ -150,12 +157,12 @@ class Session(Reader):
         of: Collection[str] | None = None,
     ) -> Changes:
         """One epoch: all updates at once, the last one for a tuple deciding. Gives the net changes of all relations, or `of`
-        some.
+        some. In a table of SQL that has no key, an insertion adds a copy of a row, and a deletion takes one away.
 
         The clock moves to the latest time of the updates, or to `now`, and what expires by then is deleted in this epoch.
-        An update may be text too: `'+ link("a", "b")'`. Raises ValueError for one that does not fit. Whatever is raised,
-        nothing is applied then. Updates that were read
-        by the program's own types (`io.updates`, for one) are `checked` already: they are not looked at once more.
+        An update may be text too: `'+ link("a", "b")'`. Raises ValueError for one that does not fit, and ConstraintError for
+        one that a table of SQL cannot take. Whatever is raised, nothing is applied then. Updates that were read by the program's
+        own types (`io.updates`, for one) and admitted (`admit`) are `checked` already: they are not looked at once more.
         """
         self._atomic.mend()
         stats = self._atomic.stats
@@ -165,6 +172,17 @@ class Session(Reader):
         result = self._atomic.apply(listed, now, self.prepared.shows if of is None else of.__contains__)
         self._count(before)
         return result
+
+    def admit(self, updates: Sequence[Update], refuse: Callable[[Broken], None]) -> list[Update]:
+        """The updates of an epoch as the relations behind tables take them, to be applied as `checked` ones.
+
+        Those that would break a constraint are told to `refuse`, and left out.
+        """
+        return (
+            admitted(updates, self.prepared.constraints, self.backend, refuse)
+            if self.prepared.constraints
+            else list(updates)
+        )
 
     def trial(self, updates: Iterable[Update | tuple[str, str, Tuple] | str], now: float | None = None) -> Changes:
         """What `apply` would change. The session stays as it is: the epoch is taken back, windows and clock included."""
@@ -251,9 +269,23 @@ class Session(Reader):
         from whence.io.frame_columns import columns_of_table  # noqa: PLC0415 - brings Arrow
 
         table, relation = table_of(given), self.program.relations[name]
-        # A window looks at each row.
-        found = None if self._atomic.windows.forgets(name) else columns_of_table(table, relation, name)
+        # A window looks at each row, and so does a CHECK.
+        by_row = self._atomic.windows.forgets(name) or self.prepared.constraints.look_at_rows(name)
+        found = None if by_row else columns_of_table(table, relation, name)
         return rows_of_table(table, relation, name) if found is None else found
+
+    def _let_in(self, given: dict[str, list[Tuple]]) -> dict[str, list[Tuple]]:
+        """Facts as the relations behind tables take them. Raises ConstraintError."""
+        made = dict(given)
+        for name, table in self.prepared.constraints.tables.items():
+            if name not in given and not table.checks:
+                continue
+            for broken in self.prepared.constraints.broken(name, given.get(name, ())):
+                raise ConstraintError(broken, "the program" if broken.at < 0 else f"row {broken.at + 1}")
+            if table.copies is not None and name in given:
+                made[name], again = numbered(given[name], self.prepared.constraints.written[name])
+                made[table.copies] = [*made.get(table.copies, ()), *again]
+        return made
 
     def _checked(self, updates: Iterable[Update | tuple[str, str, Tuple] | str], now: float | None) -> list[Update]:
         if isinstance(updates, Update | str):
@@ -264,6 +296,7 @@ class Session(Reader):
         for op, name, row, time in listed:
             if name not in rows:
                 self._check_relation(name)
+                self._refuse_behind_table(name)
             if op not in ("+", "-"):
                 raise ValueError(f"{op} is not an operation: + inserts, - deletes")
             _check_time(time)
@@ -272,7 +305,7 @@ class Session(Reader):
             check_rows(self.program.relations[name], each, self.program.types)
         if any(holds_compounds(self.program.relations[name]) for name in rows):
             listed = [update._replace(tuple=with_compounds(update.tuple)) for update in listed]
-        return listed
+        return self.admit(listed, _refuse)
 
     def _as_update(self, given: object) -> Update:
         if isinstance(given, Update):
@@ -286,11 +319,19 @@ class Session(Reader):
             raise ValueError(f"{given!r} is not an update: write Update(op, relation, tuple)")
         return Update(*given)
 
+    def _refuse_behind_table(self, name: str) -> None:
+        if name in behind_tables(self.program):
+            raise ValueError(f"{name} follows from what its table holds: updates are of the table")
+
     def _check_relation(self, name: str) -> None:
         if name not in self.program.relations:
             raise ValueError(f"there is no relation {name}")
         if name not in self.prepared.base:
             raise ValueError(f"{name} is derived by rules: only base relations take updates")
+
+
+def _refuse(broken: Broken) -> NoReturn:
+    raise ConstraintError(broken, f"update {broken.at + 1}")
 
 
 def _by_relation(facts: Iterable[str | tuple[str, Tuple]], program: Program) -> dict[str, list[Tuple]]:

@@ -83,7 +83,9 @@ def test_rules_are_tried_out_dropped_and_kept(shell: Shell, tmp_path: Path) -> N
     assert '+ two("a", "c")' in said(shell, "two: two(x, z) :- link(x, y), link(y, z).")
     assert '+ back("b", "a")' in said(shell, "back(y, x) :- link(x, y).")
     assert "two(x, z)" in said(shell, ".rules two")
-    assert said(shell, ".drop two") == "nothing changes\n"
+    dropped = said(shell, ".drop two").splitlines()
+    assert dropped[-1] == "dropped two"
+    assert '- two("a", "c")' in dropped
     assert said(shell, f".keep {tmp_path / 'tried.dl'}") == f"1 rule in {tmp_path / 'tried.dl'}\n"
     assert (tmp_path / "tried.dl").read_text() == "back(y, x) :- link(x, y).\n"
     with pytest.raises(Mistake, match="is there already"):
@@ -93,7 +95,8 @@ def test_rules_are_tried_out_dropped_and_kept(shell: Shell, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("line", "problem"),
     [
-        (".nothing", "there is no command .nothing"),
+        (".nothing", "error: there is no command .nothing\n  hint: .help shows those that there are"),
+        (".hlep", "error: there is no command .hlep\n  hint: did you mean .help?"),
         ("reech(x, y)", "did you mean reach?"),
         ("why", "say which fact"),
         ('why reach("a")', "does not fit reach"),
@@ -112,6 +115,7 @@ def test_mistakes_are_said_and_change_nothing(shell: Shell, line: str, problem: 
     with pytest.raises(Mistake) as mistake:
         said(shell, line)
     assert problem in str(mistake.value)
+    assert str(mistake.value).count("error") == 1
     assert shell.session.views() == before
 
 

@@ -1,3 +1,4 @@
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -53,6 +54,71 @@ print("fine")
 """
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (ran.stdout, ran.stderr) == ("fine\n", "")
+
+
+def test_what_was_compiled_ahead_is_what_calls_find(tmp_path: Path) -> None:
+    """Numba keeps loops by what it was asked to compile them for, to the letter."""
+    places = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    ahead = "from whence.backends.local.compiling import compile_all; list(compile_all(['append_rows', 'activate']))"
+    subprocess.run([sys.executable, "-c", ahead], env=places, check=True)
+    code = """
+import numpy as np
+from whence.backends.local.memory import KERNELS
+from whence.backends.local.table import Table
+table = Table(2)
+table.activate(table.add_new(np.array([[1, 2], [3, 4]]), np.zeros(2, dtype=np.int32)), 1)
+print([sum(KERNELS[name][0].stats.cache_hits.values()) for name in ("append_rows", "activate")])
+print([sum(KERNELS[name][0].stats.cache_misses.values()) for name in ("append_rows", "activate")])
+"""
+    ran = subprocess.run([sys.executable, "-c", code], env=places, capture_output=True, text=True, check=True)
+    assert ran.stdout == "[1, 1]\n[0, 0]\n"
+
+
+def test_another_process_compiles_at_the_same_time(tmp_path: Path) -> None:
+    code = """
+import time
+from whence.backends.local import parallel
+from whence.backends.local.compiling import SOON, compile_all, compile_beside
+from whence.backends.local.memory import KERNELS
+parallel.CORES = 2
+assert set(SOON) < set(KERNELS)
+with compile_beside(["drop_flags"]):
+    dispatcher, arguments = KERNELS["drop_flags"]
+    until = time.monotonic() + 100
+    while dispatcher._cache.load_overload(arguments, dispatcher.targetctx) is None and time.monotonic() < until:
+        time.sleep(0.1)
+    print(list(compile_all(["drop_flags"]))[0][2])
+"""
+    places = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    ran = subprocess.run([sys.executable, "-c", code], env=places, capture_output=True, text=True, check=False)
+    assert (ran.stdout, ran.stderr) == ("False\n", "")
+
+
+def test_a_first_use_begins_what_runs_beside_once() -> None:
+    begun: list[int] = []
+    news = CompilationNews(lambda: begun.append(1))
+    news("join_rows")
+    news("add_rows")
+    assert begun == [1]
+
+
+def test_no_garbage_is_collected_while_loops_are_compiled() -> None:
+    code = """
+import gc
+from whence.backends.local.announcing import LISTENERS
+from whence.backends.local import memory
+import numba
+told = []
+LISTENERS.append(lambda name: told.append((name, gc.isenabled())))
+@numba.njit
+def inner(x): return x + 1
+@numba.njit
+def outer(x): return inner(x)
+outer(1)
+print(told, gc.isenabled())
+"""
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout == "[('outer', True), ('inner', False)] True\n"
 
 
 def test_warming_knows_of_every_loop() -> None:

@@ -16,7 +16,7 @@ from whence.io import FactError
 from whence.io.facts import is_large
 from whence.io.frame_columns import columns_of_table
 from whence.io.frames import rows_of_table, table_in
-from whence.io.plain_columns import distinct_lines
+from whence.io.plain_columns import numbered_lines
 from whence.io.text_columns import read_columns
 
 KINDS = {
@@ -98,4 +98,4 @@ def test_a_parquet_file_beside_is_read_by_column(tmp_path: Path) -> None:
 @given(st.lists(st.tuples(st.integers(-2, 2), st.sampled_from([-(2**63), 0, 2**63 - 1])), max_size=30))
 def test_lines_are_there_once_in_their_order(rows: list[tuple[int, int]]) -> None:
     lines = np.array(rows, dtype=np.int64).reshape(len(rows), 2)
-    assert [tuple(each) for each in distinct_lines(lines).tolist()] == list(dict.fromkeys(rows))
+    assert [tuple(each) for each in numbered_lines(lines)[0].tolist()] == list(dict.fromkeys(rows))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 from whence import Session, load
 from whence.cli import app
-from whence.io import FactError
+from whence.io import FactError, read_relation
 
 PROGRAM = load(
     ".decl emp(name:symbol, pay:number, share:float) .input emp rich(n) :- emp(n, p, _), p > 10. .output rich"
@@ -63,6 +63,7 @@ def test_a_relation_of_duckdb() -> None:
 def test_polars() -> None:
     polars = pytest.importorskip("polars")
     assert base(polars.from_arrow(table())) == ROWS
+    assert base(polars.from_arrow(table()).lazy()) == ROWS
 
 
 def test_dates_are_text_and_truth_is_a_number() -> None:
@@ -102,11 +103,17 @@ def write_csv(path: Path) -> None:
         )
 
 
+def write_stream(path: Path) -> None:
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_stream(file, table().schema) as stream:
+        stream.write_table(table())
+
+
 FILES = {
     "emp.csv": write_csv,
     "emp.parquet": lambda path: pq.write_table(table(), path),
     "emp.arrow": lambda path: feather.write_feather(table(), str(path)),
     "emp.feather": lambda path: feather.write_feather(table(), str(path), compression="zstd"),
+    "emp.arrows": write_stream,
     "emp.jsonl": lambda path: path.write_text("\n".join(json.dumps(row) for row in table().to_pylist())),
 }
 
@@ -160,3 +167,34 @@ def test_damaged_files(tmp_path: Path) -> None:
         done = CliRunner().invoke(app, ["eval", str(tmp_path / "p.dl"), "-F", str(tmp_path), "-D", "-"])
         assert (done.exit_code, f"{name} cannot be read" in done.stderr) == (1, True), done.output
         (tmp_path / name).unlink()
+
+
+def test_json_lines_keep_text_that_looks_like_a_time_and_every_digit(tmp_path: Path) -> None:
+    (tmp_path / "t.jsonl").write_text(
+        '{"s": "2024-01-31", "d": "2024-01-31", "m": "2024-01-31T10:00+01:00", "p": 0.1, "q": "12345678901234567.8"}\n'
+        '{"s": "2024-02-29", "d": "2024-02-29", "m": null, "p": 7.25, "q": null}\n'
+    )
+    program = load(
+        ".decl t(s:symbol, d:date, m:timestamp?, p:decimal(9,2), q:decimal(18,1)?)\n"
+        f'.input t(filename="{tmp_path / "t.jsonl"}")\n.output t\n'
+    )
+    assert read_relation(program.transfers[0], program.relations["t"], program.types, tmp_path) == {
+        ("2024-01-31", date(2024, 1, 31), datetime(2024, 1, 31, 9), Decimal("0.10"), Decimal("12345678901234567.8")),  # noqa: DTZ001
+        ("2024-02-29", date(2024, 2, 29), None, Decimal("7.25"), None),
+    }
+
+
+@pytest.mark.parametrize(
+    ("row", "problem"),
+    [
+        ('{"d": "2024-02-30", "p": "1"}', "row 1: column d: '2024-02-30' is not a date"),
+        ('{"d": "soon", "p": "1"}', "row 1: column d: 'soon' is not a date"),
+        ('{"d": "2024-02-28", "p": "1.005"}', "cannot be read"),
+        ('{"d": "2024-02-28", "p": "much"}', "cannot be read"),
+    ],
+)
+def test_dates_and_decimals_in_json_lines_that_are_none(row: str, problem: str, tmp_path: Path) -> None:
+    (tmp_path / "t.jsonl").write_text(row + "\n")
+    program = load(f'.decl t(d:date, p:decimal(9,2))\n.input t(filename="{tmp_path / "t.jsonl"}")\n.output t\n')
+    with pytest.raises(FactError, match=problem):
+        read_relation(program.transfers[0], program.relations["t"], program.types, tmp_path)

@@ -31,9 +31,9 @@ def kept(tables: str) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(blocks, "FORCED", tables)
         if tables:
-            for name, value in (("LARGE", 1), ("MANY", 2), ("PORTION", 1)):
+            for name, value in (("LARGE", 1), ("MANY", 2)):
                 patch.setattr(portions, name, value)
-            for name in ("PORTION", "FIRST_PORTIONS"):
+            for name in ("PORTION", "LATER_PORTION", "FIRST_PORTIONS"):
                 patch.setattr(spreading, name, 1)
         yield
 

@@ -9,6 +9,7 @@ from typer.core import TyperGroup
 
 import whence
 from whence.cli.lazy import LazyCommand
+from whence.cli.mistakes import told_mistakes
 
 EXAMPLES = """
 **Examples**
@@ -148,6 +149,14 @@ class _Commands(TyperGroup):
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
         self.commands.update((str(each.name), each) for each in COMMANDS)
+
+    def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
+        with told_mistakes():
+            return super().make_context(info_name, args, parent=parent, **extra)
+
+    def invoke(self, ctx: Any) -> Any:
+        with told_mistakes():
+            return super().invoke(ctx)
 
 
 app = typer.Typer(

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from whence.cli.mistakes import instead_of, unknown
 from whence.io import FactError
 from whence.lang.program import Program, Relation
 from whence.lang.types import SYMBOL, Field, Tuple
@@ -23,7 +24,7 @@ _MOST_PROBLEMS = 10
 
 def _known(name: str | None) -> str | None:
     if name is not None and name not in SEMIRINGS:
-        raise typer.BadParameter(f"there is no semiring {name}; there are {', '.join(SEMIRINGS)}")
+        raise unknown("semiring", name, SEMIRINGS)
     return name
 
 
@@ -78,12 +79,11 @@ def evaluate_in(
 def annotated_column(program: Program, text: str) -> tuple[str, int]:
     name, _, column = text.partition("=")
     if name not in program.base_relations:
-        known = ", ".join(program.base_relations)
-        raise typer.BadParameter(f"{name} is not a base relation; there are {known}", param_hint="--annotate")
+        raise unknown("base relation", name, program.base_relations, "--annotate")
     fields = [each.name for each in program.relations[name].fields]
     if column not in fields:
-        problem = f"{name} has no column {column or 'given'}; it has {', '.join(fields)}"
-        raise typer.BadParameter(problem, param_hint="--annotate")
+        what = f"{name} has no column {column}" if column else f"it does not say which column of {name}"
+        raise typer.BadParameter(f"{what}; {instead_of(column, fields)}", param_hint="--annotate")
     return name, fields.index(column)
 
 

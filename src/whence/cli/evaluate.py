@@ -16,8 +16,10 @@ from whence.cli.annotate import AnnotateOption, SemiringOption, evaluate_in
 from whence.cli.profiling import ProfileOption, ProfileToOption, tell_profile, waited, wanted_profile
 from whence.cli.programs import ConfinedOption, FunctionsOption, ProgramArgument, SimplifyOption, load_program
 from whence.cli.progress import Progress
+from whence.cli.tables import CONSTRAINT_HINT, ReadTables
 from whence.cli.terminal import err, show, show_diagnostic, summary_of
-from whence.io import FactError, is_large, output_path, print_size, read_relation, write_relation
+from whence.constraints import ConstraintError
+from whence.io import FactError, is_large, output_path, print_size, read_from, read_rows, write_relation
 from whence.io.confined import refuse_files_outside
 from whence.lang import ProgramError
 from whence.lang.bags import copies_of, repeated, with_copies
@@ -201,9 +203,13 @@ def _evaluated(
             return views, None
     from whence import session  # noqa: PLC0415 - brings the engine
 
-    found = session.evaluated(
-        program, {**facts, **columns}, wanted=wanted, limits=limits, on_round=on_round, simplify=simplify, profile=costs
-    )
+    given: dict[str, set[Tuple] | PlainColumns] = {**facts, **columns}
+    try:
+        found = session.evaluated(
+            program, given, wanted=wanted, limits=limits, on_round=on_round, simplify=simplify, profile=costs
+        )
+    except ConstraintError as error:
+        raise FactError([f"{error.broken.relation}, {error}"], hints=[CONSTRAINT_HINT]) from None
     return {name: found.relation(name) for name in wanted or program.relations}, found
 
 
@@ -222,27 +228,36 @@ def _refuse_combinations(engine: Engine, backend: Backend, *, master: str | None
 
 
 def read_inputs(program: Program, folder: Path, progress: Progress) -> dict[str, set[Tuple]]:
+    """The facts of a program as its relations hold them: those of tables are looked at, and copies of rows numbered."""
     given: dict[str, set[Tuple]] = {}
+    tables = ReadTables(program)
     failed = False
     for transfer in program.transfers_of("input"):
         progress.text = f"reading {transfer.relation}"
         relation = program.relations[transfer.relation]
         try:
-            given.setdefault(relation.name, set()).update(read_relation(transfer, relation, program.types, folder))
+            rows = read_rows(transfer, relation, program.types, folder)
+            if relation.table is not None:
+                rows = tables.let_in(relation.name, rows, read_from(transfer, relation, folder))
+            given.setdefault(relation.name, set()).update(rows)
         except FactError as error:
             # Go on, so that what is wrong with the other inputs is said too.
             show(err, str(error))
             failed = True
     if failed:
         raise typer.Exit(1)
-    return given
+    return given | {name: set(rows) for name, rows in tables.copies.items()}
 
 
 def _read_columns(program: Program, folder: Path) -> dict[str, PlainColumns]:
     """Large inputs that are as plain as can be."""
     inputs = list(program.transfers_of("input"))
     read = [(each, program.relations[each.relation]) for each in inputs]
-    once = [(each, relation) for each, relation in read if sum(other is relation for _, other in read) == 1]
+    once = [
+        (each, relation)
+        for each, relation in read
+        if sum(other is relation for _, other in read) == 1 and not (relation.table and relation.table.checks)
+    ]
     if not any(is_large(each, relation, folder) for each, relation in once):
         return {}
     from whence.io.text_columns import read_columns  # noqa: PLC0415 - brings NumPy

@@ -15,6 +15,7 @@ from rich.table import Table
 
 from whence.cli.evaluate import read_inputs, reported_errors, shown_warnings
 from whence.cli.functions import load_functions
+from whence.cli.mistakes import unknown
 from whence.cli.programs import ConfinedOption, FunctionsOption, ProgramArgument, existing_file, load_program
 from whence.cli.progress import Progress
 from whence.cli.terminal import err, out, show, show_diagnostic
@@ -353,15 +354,12 @@ def retain_events(
 ) -> None:
     """Forget old outputs, and everything that only they needed."""
     if age is None and count is None and size is None:
-        raise typer.BadParameter("say what stays: --age, --count or --bytes", param_hint="retain")
+        raise typer.BadParameter("nothing says what stays; give --age, --count or --bytes")
     with reported_errors():
         about = EventStore.read(folder, load_functions(functions))
-        unknown = set(relation or ()) - set(about.events.outputs)
-        if unknown:
-            raise typer.BadParameter(
-                f"{min(unknown)} is not of interest; there are {', '.join(about.events.outputs)}",
-                param_hint="--relation",
-            )
+        missing = set(relation or ()) - set(about.events.outputs)
+        if missing:
+            raise unknown("output", min(missing), about.events.outputs, "--relation")
         with EventStore(about.events, folder, scheme=about.scheme.name) as store:
             gone = retain(store, dict.fromkeys(relation or about.events.outputs, Policy(age, count, size)))
     for name, number in gone.rows.items():

@@ -12,6 +12,7 @@ from rich.table import Table
 
 from whence.cli.evaluate import reported_errors, shown_warnings
 from whence.cli.functions import load_functions
+from whence.cli.mistakes import instead_of, unknown
 from whence.cli.programs import FunctionsOption
 from whence.cli.reasoning import SemiringOption as ReasoningSemiringOption
 from whence.cli.reasoning import mapping_lines
@@ -342,13 +343,12 @@ def _instance_at(peer: Peer, number: int) -> Instance:
 def _check_known(names: Iterable[str] | None, known: Iterable[str], what: str) -> None:
     for name in names or ():
         if name not in known:
-            raise ValueError(f"there is no {what} {name}; there are {', '.join(known)}")
+            raise ValueError(f"there is no {what} {name}; {instead_of(name, known)}")
 
 
 def _value(graph: DerivationGraph, name: str, peer: Peer) -> str:
     if name not in SEMIRINGS:
-        problem = f"there is no semiring {name}; there are {', '.join(SEMIRINGS)}"
-        raise typer.BadParameter(problem, param_hint="--semiring")
+        raise unknown("semiring", name, SEMIRINGS, "--semiring")
     if name == "tropical":
         annotate, rules = cost_in_eyes_of(peer.instance, peer.name)
         return f"{solve_graph(graph, SEMIRINGS[name], annotate, rules=rules)[graph.roots[0]]:g}"

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from whence.cli.mistakes import no_file
 from whence.cli.terminal import err, show
 from whence.io.updates import reported_writing
 from whence.lang.format import format_program
@@ -59,7 +60,7 @@ def _files(given: list[Path]) -> list[Path]:
         elif path == _STDIN or path.is_file():
             found.append(path)
         else:
-            raise typer.BadParameter(f"there is no file {path}", param_hint="PROGRAM")
+            raise no_file(path, "PROGRAM")
         if path.suffix == ".sql":
             raise typer.BadParameter(f"{path} is SQL: whence format is for rules", param_hint="PROGRAM")
     return found

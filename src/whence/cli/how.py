@@ -9,6 +9,7 @@ import typer
 
 from whence.cli import completing
 from whence.cli.evaluate import RUNAWAY
+from whence.cli.mistakes import unknown
 from whence.cli.programs import ConfinedOption, FunctionsOption
 from whence.cli.progress import Progress
 from whence.cli.questions import (
@@ -98,8 +99,7 @@ def how(
     """
     for name in semirings or ():
         if name not in SEMIRINGS:
-            known = ", ".join(SEMIRINGS)
-            raise typer.BadParameter(f"there is no semiring {name}; there are {known}", param_hint="--semiring")
+            raise unknown("semiring", name, SEMIRINGS, "--semiring")
     if annotations and (semirings is None or len(semirings) != 1):
         raise typer.BadParameter("values belong to one semiring: name it with --semiring", param_hint="-a")
     with answering():

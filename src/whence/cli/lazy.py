@@ -9,7 +9,7 @@ import typer
 from typer.core import TyperCommand
 
 from whence.backends.local.announcing import LISTENERS
-from whence.cli.compilation_news import CompilationNews
+from whence.cli.compilation_news import CompilationNews, compile_soon
 
 
 class LazyCommand(TyperCommand):
@@ -23,7 +23,7 @@ class LazyCommand(TyperCommand):
         module, _, function = self.target.partition(":")
         found = getattr(import_module(module), function)
         if self.name != "warm" and not LISTENERS:  # which has its own way to tell
-            LISTENERS.append(CompilationNews())
+            LISTENERS.append(CompilationNews(compile_soon))
         if isinstance(found, typer.Typer):
             return typer.main.get_command(found).make_context(info_name, args, parent=parent, **extra)
         app = typer.Typer(rich_markup_mode="markdown", add_completion=False, pretty_exceptions_enable=False)

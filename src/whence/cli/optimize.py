@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from whence.cli.mistakes import unknown
 from whence.cli.programs import existing_file
 from whence.cli.splits import FieldOption, MetricOption, print_splits
 from whence.cli.terminal import err, out, show
@@ -109,7 +110,7 @@ def _write(path: Path, text: str) -> None:
 def _prunings(without: list[str]) -> Prunings:
     for each in without:
         if each not in PRUNINGS:
-            raise typer.BadParameter(f"there is no pruning {each}; there are {', '.join(PRUNINGS)}")
+            raise unknown("pruning", each, PRUNINGS, "--without")
     return Prunings(**{each: each not in without for each in PRUNINGS})
 
 

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from whence.cli.functions import load_functions
+from whence.cli.mistakes import no_file
 from whence.lang import load, load_file
 from whence.lang.diagnostics import Diagnostics
 from whence.lang.program import Program
@@ -18,7 +19,7 @@ from whence.lang.transfers import check_transfers
 def existing_file(path: Path) -> Path:
     # A pipe is as good as a file.
     if path != STDIN and (path.is_dir() or not path.exists()):
-        raise typer.BadParameter(f"there is no file {path}")
+        raise no_file(path)
     return path
 
 

@@ -16,6 +16,7 @@ from whence import session
 from whence.cli import completing
 from whence.cli.evaluate import read_inputs, reported_errors, shown_warnings
 from whence.cli.functions import load_functions
+from whence.cli.mistakes import unknown
 from whence.cli.programs import existing_file, load_program
 from whence.cli.progress import Progress
 from whence.cli.terminal import err, show
@@ -145,6 +146,9 @@ def _parted(store: PartedStore) -> PartedDerivations:
     return PartedDerivations(how, store.parts, base_of)
 
 
+_AGAIN = 1.0  # seconds
+
+
 @contextmanager
 def time_limit(seconds: float) -> Iterator[None]:
     """Raises TimeoutError, wherever the command is, when the time is over."""
@@ -153,7 +157,8 @@ def time_limit(seconds: float) -> Iterator[None]:
         raise TimeoutError
 
     before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    # Again and again: what is raised in a finalizer is lost.
+    signal.setitimer(signal.ITIMER_REAL, seconds, _AGAIN)
     try:
         yield
     finally:
@@ -248,8 +253,7 @@ def _refuse_derived(relation: str, program: Program, name: str) -> None:
 
 def refuse_unknown_base(name: str, program: Program, option: str) -> None:
     if name not in program.base_relations:
-        known = ", ".join(program.base_relations)
-        raise typer.BadParameter(f"{name} is not a base relation; there are {known}", param_hint=option)
+        raise unknown("base relation", name, program.base_relations, option)
 
 
 def bounds_of(depth: int | None, max_facts: int, seconds: float | None) -> Bounds:

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from whence.cli.mistakes import unknown
 from whence.lang.load import Functions
 from whence.lang.program import output_names
 from whence.reasoning import Mapped, Query, query_of
@@ -18,7 +19,7 @@ _MOST_MAPPINGS = 10
 
 def _known(name: str) -> str:
     if name not in SEMIRINGS:
-        raise typer.BadParameter(f"there is no semiring {name}; there are {', '.join(SEMIRINGS)}")
+        raise unknown("semiring", name, SEMIRINGS)
     return name
 
 

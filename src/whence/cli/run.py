@@ -1,42 +1,38 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import sys
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
 from enum import StrEnum
 from importlib.util import find_spec
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from threading import Event
-from typing import TYPE_CHECKING, Annotated, BinaryIO, NoReturn
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-import whence
 from whence.cli import completing
 from whence.cli.evaluate import read_inputs, reported_errors, shown_warnings
 from whence.cli.profiling import ProfileOption, ProfileToOption, tell_profile, wanted_profile
 from whence.cli.programs import STDIN, ConfinedOption, FunctionsOption, ProgramArgument, load_program
 from whence.cli.progress import Progress
+from whence.cli.run_output import STDOUT, burying, changes_to, opened, quiet_end, refusing, sink_argument
 from whence.cli.run_summary import Totals, as_table
 from whence.cli.run_summary import as_json as summed_up
+from whence.cli.run_taking import Taking, ToldCosts
 from whence.cli.terminal import err, show, show_diagnostic
 from whence.cli.upgrade import DefaultOption, DryRunOption, UpgradeOption, bring_over
 from whence.engine.profile import Profile, waited
 from whence.io import FactError
 from whence.io import updates as records
-from whence.io.changes import Position
 from whence.io.confined import refuse_files_outside
 from whence.io.frames import found_beside
 from whence.lang.load import nothing_shown
 from whence.lang.program import Program, Transfer, output_names
 from whence.lang.transfers import read_options
-from whence.lang.types import Tuple
 from whence.limits import Limits
 from whence.pipeline.extras import MissingExtra
 from whence.pipeline.folder import Store
@@ -44,10 +40,7 @@ from whence.pipeline.keeper import Keeper, ResidentKeeper
 from whence.pipeline.options import RESIDENT_LIMIT, RETAIN, SNAPSHOT_EVERY, Follower, RunOptions
 from whence.pipeline.parts.keeping import Keeping
 from whence.pipeline.parts.open import open_state
-from whence.pipeline.records import Bury
 from whence.pipeline.report import EpochReport
-from whence.pipeline.sinks import Sink
-from whence.pipeline.sinks.json_lines import JsonLines, JsonLinesSink
 from whence.pipeline.sinks.named import FORMS, NamedSink
 from whence.pipeline.sources.named import NamedSource, NamedSources
 from whence.plan import UnsuitableStrategy
@@ -55,23 +48,14 @@ from whence.plan.record import with_derivations
 from whence.reader import Reader
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    pass
 
-STDOUT = Path("-")
-Facts = Mapping[str, Iterable[Tuple]]
 _FACTS_HELP = "Start from the files of .input that are here; without it, inputs start empty."
 
 
 def source_argument(text: str) -> NamedSource:
     try:
         return NamedSource(text)
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from None
-
-
-def sink_argument(text: str) -> NamedSink:
-    try:
-        return NamedSink(text)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
 
@@ -187,7 +171,7 @@ def run(
     silent = quiet or as_json
     # Nothing moves on the terminal while changes are printed to it.
     still = silent or (changes == STDOUT and sys.stdout.isatty())
-    with reported_errors(), shown_warnings(quiet=silent), _quiet_end(), interrupts() as interrupt:
+    with reported_errors(), shown_warnings(quiet=silent), quiet_end(), interrupts() as interrupt:
         loaded = load_program(program, functions, confined=confined)
         if confined:
             refuse_files_outside(loaded, facts, None)
@@ -204,7 +188,7 @@ def run(
         with (
             Progress(err, "reading", quiet=still) as progress,
             opened_state(state, loaded) as store,
-            _changes_to(changes, loaded, durable=state is not None) as written,
+            changes_to(changes, loaded, durable=state is not None) as written,
         ):
             is_resumed = store is not None and not store.is_new
             given = None
@@ -216,7 +200,7 @@ def run(
 
             switches: list[str] = []
 
-            told = _ToldCosts(costs, state)
+            told = ToldCosts(costs, state)
 
             def tell(report: EpochReport) -> None:
                 totals.add(report)
@@ -226,7 +210,7 @@ def run(
 
             options = RunOptions(
                 wanted=output_names(loaded),
-                sinks=[written, *_opened(sink or [], loaded)],
+                sinks=[written, *opened(sink or [], loaded)],
                 strategy=strategy,
                 limits=Limits(max_tuples=max_tuples, timeout=timeout),
                 snapshot_every=snapshot_every,
@@ -240,8 +224,8 @@ def run(
             )
             keeping = Keeping(loaded, options)
             letters = records.DeadLetterFile(letters_path, resume=is_resumed, repeats=not source.comes_once)
-            bury = _refusing(source) if strict else _burying(source, letters, durable=state is not None)
-            take = _Taking(loaded, keeping, source, epoch_size, bury, totals, follow, interrupt.is_set, told)
+            bury = refusing(source) if strict else burying(source, letters, durable=state is not None)
+            take = Taking(loaded, keeping, source, epoch_size, bury, totals, follow, interrupt.is_set, told)
             keeper: Keeper
             try:
                 if no_spark:
@@ -313,117 +297,10 @@ def _source(updates: list[NamedSource], *, follow: bool, no_spark: bool) -> Name
     return source
 
 
-class _ToldCosts:
-    """What rules cost, told beside the state while the run goes on."""
-
-    def __init__(self, costs: Profile | None, state: Path | None) -> None:
-        self._costs, self._state = costs, state
-        self._after: Callable[[], object] | None = None
-
-    def begin(self, keeper: Keeper) -> None:
-        if self._costs is not None and self._state is not None and isinstance(keeper, ResidentKeeper):
-            from whence.profile.file import ProfileFile  # noqa: PLC0415 - few ask for it
-
-            file, session = ProfileFile(self._state, self._costs), keeper.session
-            self._after = lambda: file.after_epoch(session)
-
-    def after_epoch(self) -> None:
-        if self._after is not None:
-            self._after()
-
-
 def _following(state: Path | None) -> Callable[[Reader], Follower]:
     from whence.optimizer.live import PublishedOrders  # noqa: PLC0415 - few want it
 
     return PublishedOrders(state)
-
-
-@dataclass(frozen=True)
-class _Taking:
-    """Lines taken through a keeper, one way or the other; the one that came to the end is given."""
-
-    program: Program
-    keeping: Keeping
-    updates: NamedSource | NamedSources
-    epoch_size: int | None
-    bury: Bury
-    totals: Totals
-    follow: bool
-    stopped: Callable[[], bool]
-    told: _ToldCosts
-
-    def in_process(self, store: Store | None, facts: Facts | None) -> Keeper:
-        keeper = self._started(store, lambda: self.keeping.resident(store, facts))
-        source = self.updates.opened(
-            self.program, self.bury, size=self.epoch_size, follow=self.follow, stopped=self.stopped
-        )
-        with ExitStack() as last:
-            last.callback(source.close)
-            epochs = source.epochs(keeper.source)
-            while True:
-                with waited(self.keeping.options.profile, "updates"):
-                    epoch = next(epochs, None)
-                if epoch is None:
-                    break
-                keeper.apply([epoch])
-        keeper.close()
-        return keeper
-
-    def on_spark(self, store: Store | None, facts: Facts | None, master: str | None) -> Keeper:
-        # Nobody who runs in this process waits for it.
-        from whence.backends.spark.session import running_spark  # noqa: PLC0415
-        from whence.pipeline.spooled import SpooledRun  # noqa: PLC0415
-
-        with ExitStack() as stack:
-            name = stack.enter_context(TemporaryDirectory(prefix="whence")) if store is None else store.folder
-            folder = Path(name).resolve()
-
-            def spark() -> SparkSession:
-                """There is one session, whoever asks first."""
-                return stack.enter_context(running_spark(master, folder / "spark.log"))
-
-            choice = self.keeping.choose(store, facts, spark)
-            if choice.parts is not None:
-                spark()
-            keeper = self._started(store, lambda: self.keeping.start(choice, store, facts, spark))
-            run = SpooledRun(self.keeping, keeper, folder, records.Schema.of(self.program), self.epoch_size, self.bury)
-            assert isinstance(self.updates, NamedSource)  # several are read in one process
-            lines = self.updates.lines(run.begin(), run.schema, follow=self.follow, stopped=self.stopped)
-            return run.run(lines, spark())
-
-    def _started(self, store: Store | None, start: Callable[[], Keeper]) -> Keeper:
-        is_resumed = store is not None and not store.is_new
-        started = time.perf_counter()
-        keeper = start()
-        self.told.begin(keeper)
-        self.totals.start(0 if is_resumed else keeper.sizes.total(), time.perf_counter() - started)
-        return keeper
-
-
-class _Stream(JsonLines):
-    """Changes to a file that begins with this run, or to a pipe."""
-
-    def __init__(self, path: Path, program: Program) -> None:
-        super().__init__(program)
-        self.path = path
-        self._file: BinaryIO | None = None
-
-    def write(self, epoch: int, changes: whence.Changes) -> None:
-        with records.reported_writing(self.path):
-            if self._file is None:
-                self._file = self._open()
-            self._file.writelines(self.lines(epoch, changes))
-            self._file.flush()
-
-    def close(self) -> None:
-        if self._file is not None and self.path != STDOUT:
-            self._file.close()
-
-    def _open(self) -> BinaryIO:
-        if self.path == STDOUT:
-            return sys.stdout.buffer
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        return self.path.open("wb")
 
 
 @contextmanager
@@ -458,41 +335,6 @@ def interrupts() -> Iterator[Event]:
         restore()
 
 
-@contextmanager
-def _changes_to(path: Path, program: Program, *, durable: bool) -> Iterator[Sink]:
-    is_pipe = path == STDOUT or (path.exists() and not path.is_file())
-    if durable and not is_pipe:
-        yield JsonLinesSink(path, program)
-    else:
-        with closing(_Stream(path, program)) as stream:
-            yield stream
-
-
-def _opened(named: Sequence[NamedSink], program: Program) -> list[Sink]:
-    try:
-        return [each.opened(program) for each in named]
-    except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint="--sink") from None
-
-
-def _refusing(updates: NamedSource | NamedSources) -> Bury:
-    def refuse(letter: records.DeadLetter, place: Position) -> NoReturn:
-        where = f"{updates.place_of(place)}:{letter.line}"
-        raise FactError([f"{where}: {letter.reason}"], hints=["without --strict the run goes on"])
-
-    return refuse
-
-
-def _burying(updates: NamedSource | NamedSources, letters: records.DeadLetterFile, *, durable: bool) -> Bury:
-    """The name of a line's file is told if there are several, or may be: the next run on a state may read another."""
-
-    def bury(letter: records.DeadLetter, place: Position) -> None:
-        named = "file" in place and (durable or updates.path is None or updates.is_folder)
-        letters.add(letter, **({"file": updates.place_of(place)} if named else {}))
-
-    return bury
-
-
 def _refuse_clashes(program: Path, updates: NamedSource, written: Mapping[str, Path]) -> None:
     if program == STDIN and updates.name == "<stdin>":
         raise typer.BadParameter("PROGRAM comes from the standard input already", param_hint="--updates")
@@ -514,14 +356,3 @@ def with_present_inputs(program: Program, folder: Path) -> Program:
         return (folder / name).exists() or (not transfer.params and found_beside(folder / name) is not None)
 
     return replace(program, transfers=tuple(each for each in program.transfers_of("input") if is_present(each)))
-
-
-@contextmanager
-def _quiet_end() -> Iterator[None]:
-    """A reader that wants no more changes is not an error."""
-    try:
-        yield
-    except BrokenPipeError:
-        # What is left in the buffer would fail again when Python flushes it at its end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise typer.Exit from None

@@ -42,7 +42,7 @@ def shell(
                     show(out, each)
             except Mistake as mistake:
                 wrong = True
-                show(err, f"error: {mistake}")
+                show(err, str(mistake))
             except KeyboardInterrupt:
                 show(err, "stopped")
         if wrong and not sys.stdin.isatty():

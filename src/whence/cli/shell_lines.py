@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Iterator, Mapping
+from difflib import get_close_matches
 from pathlib import Path
-
-from rich.cells import cell_len, set_cell_size
 
 from whence.cli.questions import facts_that_fit
 from whence.cli.terminal import counted
@@ -16,6 +15,7 @@ from whence.io.changes import Changes, Update
 from whence.io.order import sort_rows
 from whence.io.updates import reported_writing
 from whence.lang import ProgramError
+from whence.lang.diagnostics import render
 from whence.lang.program import output_names
 from whence.limits import RunawayError
 from whence.provenance import Bounds, CannotExplain, Fact, graph_of, how, whatif, why, whynot
@@ -26,6 +26,7 @@ from whence.provenance.show import show_fact, show_value
 from whence.provenance.whynot import closest_absent
 from whence.query import Answer
 from whence.session import Session
+from whence.text_table import aligned
 
 _PAGE = 20  # rows at a time
 _SHOWN = 3  # facts that a pattern is explained for
@@ -50,7 +51,7 @@ name: head(x) :- body.             try a rule out: what it changes is shown, and
 
 
 class Mistake(Exception):
-    """Something in a line that is not as it has to be, said in a sentence."""
+    """Something in a line that is not as it has to be, as it is shown."""
 
 
 class Shell:
@@ -80,8 +81,11 @@ class Shell:
         text = line.strip()
         try:
             yield from self._meant(text)
-        except (ProgramError, CannotExplain, ValueError, RunawayError) as error:
-            raise Mistake(str(error)) from None
+        except ProgramError as error:
+            raise Mistake("\n".join(render(each, error.source) for each in error.diagnostics)) from None
+        except (CannotExplain, ValueError, RunawayError) as error:
+            problem, _, advice = str(error).partition("; ")
+            raise Mistake(f"error: {problem}" + (f"\n  hint: {advice}" if advice else "")) from None
 
     def _meant(self, text: str) -> Iterator[str]:
         first, _, rest = text.partition(" ")
@@ -95,7 +99,9 @@ class Shell:
             return iter(())
         if text.startswith("."):
             if first not in self._commands:
-                raise Mistake(f"there is no command {first}; .help shows those that there are")
+                near = get_close_matches(first, self.commands, 1)
+                advice = f"did you mean {near[0]}?" if near else ".help shows those that there are"
+                raise ValueError(f"there is no command {first}; {advice}")
             return self._commands[first](rest.strip())
         if first in questions:
             return questions[first](rest.strip())
@@ -121,7 +127,7 @@ class Shell:
         for start in range(0, len(answer), _PAGE) or range(1):
             rows = answer.rows[start : start + _PAGE]
             shown = ([value if isinstance(value, str) else show_value(value) for value in row] for row in rows)
-            yield _aligned([list(answer.columns), *shown])
+            yield aligned([list(answer.columns), *shown])
             left = len(answer) - start - _PAGE
             yield counted(len(answer), "row") if left <= 0 else f"{left:,} more of {len(answer):,} rows: .more"
 
@@ -151,7 +157,7 @@ class Shell:
         asked = parse_pattern(_bare(text), self.session.program)
         facts = [asked] if isinstance(asked, Fact) else closest_absent(self.session, asked, _SHOWN).facts
         if not facts:
-            raise Mistake(f"all that could fit {text}, with the values that base facts have, is there")
+            raise ValueError(f"all that could fit {text}, with the values that base facts have, is there")
         for fact in facts:
             answer = whynot(self.session, *fact)
             yield "\n".join(told_whynot(answer, self.session.program, asked_for=3))
@@ -174,7 +180,7 @@ class Shell:
             facts = [self._fact(fact)] if op == "+" else self._facts(fact)
             found += [Update(op, *each) for each in facts]
         if not found:
-            raise Mistake('say which facts: + link("a", "b") comes, - link("a", "b") goes')
+            raise ValueError('say which facts: + link("a", "b") comes, - link("a", "b") goes')
         return found
 
     def _told(self, changes: Changes, nothing: str) -> Iterator[str]:
@@ -197,20 +203,28 @@ class Shell:
 
     def _drop(self, name: str) -> Iterator[str]:
         if not name:
-            raise Mistake("say which rule: .rules lists their names")
+            raise ValueError("say which rule: .rules lists their names")
         written = {
             rule.name: " ".join(_text_of(self.session, rule.span).split()) for rule in self.session.program.rules
         }
+        own = {rule.head.relation for rule in self.session.program.rules if rule.name == name}
+        before = {each: set(self.session.relation(each)) for each in own}
         changes = self.session.drop_rule(name)
         self.added = [each for each in self.added if " ".join(each.split()) != written.get(name)]
-        yield from self._told(changes, "nothing changes")
+        # Without its last rule a relation is no more, and no epoch tells of its rows.
+        lost = {each: rows for each, rows in before.items() if each not in self.session.program.relations}
+        listed = [Update("-", each, row) for each, rows in lost.items() for row in rows]
+        shown = {*output_names(self.session.program), *own} - lost.keys()
+        listed += [each for each in changes if each.relation in shown]
+        yield "\n".join(told_changes(listed)) if listed else "nothing changes"
+        yield f"dropped {name}"
 
     def _keep(self, name: str) -> Iterator[str]:
         (path,) = (Path(each) for each in shlex.split(name)) if name else (None,)
         if path is None:
-            raise Mistake("say to which file: .keep tried.dl")
+            raise ValueError("say to which file: .keep tried.dl")
         if path.exists():
-            raise Mistake(f"{path} is there already")
+            raise ValueError(f"{path} is there already")
         with reported_writing(path):
             path.write_text("".join(f"{each}\n" for each in self.added))
         yield f"{counted(len(self.added), 'rule')} in {path}"
@@ -224,7 +238,7 @@ class Shell:
             columns = ", ".join(f"{each.name}:{each.type}" for each in relation.fields)
             rows = f"{len(self.session.relation(name)):,}"
             lines.append([f"{name}({columns})", "base" if name in base else "view", rows])
-        yield _aligned(lines)
+        yield aligned(lines)
 
     def _rules(self, relation: str) -> Iterator[str]:
         if relation:
@@ -261,19 +275,10 @@ class Shell:
         return facts_that_fit(parse_pattern(_bare(text), self.session.program), text, Deriver(self.session))
 
 
-def _aligned(rows: list[list[str]]) -> str:
-    """Columns that begin below each other; a line break in a value would end its row."""
-    cells = [[each.replace("\n", "\\n") for each in row] for row in rows]
-    widths = [max(cell_len(row[at]) for row in cells) for at in range(len(cells[0]))]
-    return "\n".join(
-        "  ".join(set_cell_size(cell, width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells
-    )
-
-
 def _bare(text: str) -> str:
     """Quotes around a whole fact are a habit from the command line."""
     if not text:
-        raise Mistake('say which fact, such as reach("a", "b")')
+        raise ValueError('say which fact, such as reach("a", "b")')
     return text[1:-1] if len(text) > 1 and text[0] == text[-1] == "'" else text
 
 
@@ -295,7 +300,7 @@ def _signed(text: str) -> Iterator[tuple[str, str]]:
             op, start = char, at + 1
     if text[start:].strip(" ,"):
         if not op:
-            raise Mistake("a sign says what becomes of a fact: + comes, - goes")
+            raise ValueError("a sign says what becomes of a fact: + comes, - goes")
         yield op, text[start:].strip(" ,")
 
 

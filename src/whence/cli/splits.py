@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from whence.cli.mistakes import unknown
 from whence.cli.terminal import err, out, show
 from whence.optimizer import Query, Statistics, StatisticsError
 from whence.optimizer.federated import METRICS, best_split, read_field, splits
@@ -28,7 +29,7 @@ MetricOption = Annotated[str, typer.Option(help=f"With --field: what is to be le
 def print_splits(query: Query, statistics: Statistics, field: Path, metric: str, *, as_json: bool) -> None:
     """All of them, the best by the metric first."""
     if metric not in METRICS:
-        raise typer.BadParameter(f"there is no metric {metric}; there are {', '.join(METRICS)}", param_hint="--metric")
+        raise unknown("metric", metric, METRICS, "--metric")
     try:
         where = read_field(field)
     except StatisticsError as error:

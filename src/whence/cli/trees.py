@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from whence.cli.evaluate import reported_errors, shown_warnings
+from whence.cli.mistakes import no_file, unknown
 from whence.cli.terminal import err, out, show
 from whence.io import write_relation
 from whence.pipeline.extras import extra
@@ -50,14 +51,14 @@ class Format(StrEnum):
 
 def _known(name: str | None) -> str | None:
     if name is not None and name not in SEMIRINGS:
-        raise typer.BadParameter(f"there is no semiring {name}; there are {', '.join(SEMIRINGS)}")
+        raise unknown("semiring", name, SEMIRINGS)
     return name
 
 
 def _level(name: str | None) -> str | None:
     levels = Access().levels[:-1]
     if name is not None and name not in levels:
-        raise typer.BadParameter(f"there is no clearance {name}; there are {', '.join(levels)}")
+        raise unknown("clearance", name, levels)
     return name
 
 
@@ -236,7 +237,7 @@ def _load(query: str, semiring: Semiring[Any], documents: Iterable[str] | None) 
     names = None if documents is None else [name for name, _ in _named(documents, needs_name=True)]
     if "$" not in query or Path(query).is_file():
         if not Path(query).is_file():
-            raise typer.BadParameter(f"there is no file {query}", param_hint="QUERY")
+            raise no_file(Path(query), "QUERY")
         return load_query_file(Path(query), semiring, documents=names)
     return load_query(query, semiring, documents=names)
 
@@ -271,7 +272,7 @@ def _named(given: Iterable[str], *, needs_name: bool) -> list[tuple[str, Path]]:
         if needs_name and not (equals and name.isidentifier()):
             raise typer.BadParameter(f"{text} is not NAME=FILE; in the query the document is $NAME")
         if not Path(file).is_file():
-            raise typer.BadParameter(f"there is no file {file}")
+            raise no_file(Path(file))
         found.append((name, Path(file)))
     return found
 

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from whence.cli import completing
+from whence.cli.mistakes import unknown
 from whence.cli.programs import ConfinedOption, FunctionsOption
 from whence.cli.progress import Progress
 from whence.cli.questions import (
@@ -82,18 +83,18 @@ def whatif(
     With --rank, show which base facts the views depend on most; -e says which of them to try.
     """
     if rank and given:
-        raise typer.BadParameter("--rank tries base facts that are there, each by itself: it goes without -i")
+        raise typer.BadParameter("--rank tries base facts that are there, each by itself; leave -i out")
     if weights and not rank:
         raise typer.BadParameter("it is for --rank", param_hint="--weight")
     if not (rank or without or given):
-        raise typer.BadParameter("give facts with -e or -i, or ask for --rank")
+        raise typer.BadParameter("nothing is supposed; give facts with -e or -i, or ask for --rank")
     if most is not None and not rank:
         raise typer.BadParameter("it is for --rank: the changes are all shown", param_hint="-n")
     with answering():
         session = open_session(program, functions, facts, confined=confined)
         for name in of or ():
             if name not in session.program.relations:
-                raise typer.BadParameter(f"there is no relation {name}", param_hint="--of")
+                raise unknown("relation", name, session.program.relations, "--of")
         deriver = Deriver(session)
         gone = [fact for each in without or () for fact in base_facts_argument(each, deriver, "-e")]
         if rank:

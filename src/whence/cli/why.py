@@ -31,6 +31,7 @@ from whence.provenance.export import EXPORTS, graph_of_proof
 from whence.provenance.graph import DerivationGraph
 from whence.provenance.to_json import graph_to_json, why_to_json
 from whence.provenance.tree import show_graph
+from whence.provenance.views import graph_of_views
 from whence.provenance.why import Why, graph_of
 from whence.provenance.why import why as ask
 
@@ -85,7 +86,7 @@ def why(
         elif shape is Format.TEXT:
             typer.echo("\n\n".join(map(str, answers)))
         else:
-            proofs = [proof for answer in answers for proof in answer.proofs]
+            proofs = [proof for answer in answers for proof in answer.shown]
             typer.echo(EXPORTS[shape](graph_of_proof(proofs), subject.program))
         if not all(answer.is_certain for answer in answers):
             show(err, UNCERTAIN)
@@ -98,12 +99,13 @@ def print_answer(answer: Why, shape: Format, *, as_json: bool) -> None:
     elif shape is Format.TEXT:
         typer.echo(str(answer))
     else:
-        typer.echo(EXPORTS[shape](graph_of_proof(answer.proofs), answer.program))
+        typer.echo(EXPORTS[shape](graph_of_proof(answer.shown), answer.program))
     if not answer.is_certain:
         show(err, UNCERTAIN)
 
 
 def print_graph(graph: DerivationGraph, program: Program, shape: Format, *, as_json: bool) -> None:
+    graph = graph_of_views(graph, program)
     if as_json:
         print_json(graph_to_json(graph, program))
     elif shape is Format.TEXT:

@@ -1,7 +1,7 @@
 """Fact files: how the tuples of relations come in and go out."""
 
 from whence.io.errors import FactError, FactWarning
-from whence.io.facts import is_large, output_path, print_size, read_relation, write_relation
+from whence.io.facts import is_large, output_path, print_size, read_from, read_relation, read_rows, write_relation
 from whence.io.values import format_value, parse_fields, parse_value
 
 __all__ = [
@@ -13,6 +13,8 @@ __all__ = [
     "parse_fields",
     "parse_value",
     "print_size",
+    "read_from",
     "read_relation",
+    "read_rows",
     "write_relation",
 ]

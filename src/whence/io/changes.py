@@ -5,7 +5,7 @@ Everything above speaks in these: sessions, the pipeline, sinks, whatever brings
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import NamedTuple, TypedDict
@@ -79,8 +79,12 @@ class Position(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Epoch:
-    """Updates that are applied at once, in the order of their records; the clock moves to `now` if it is later."""
+    """Updates that are applied at once, in the order of their records; the clock moves to `now` if it is later.
+
+    `refuse` is told the place of an update among them that a table cannot take, and why.
+    """
 
     updates: Sequence[Update]
     now: float | None = None
     source: Position = field(default_factory=Position)
+    refuse: Callable[[int, str], None] | None = field(default=None, compare=False, repr=False)

@@ -16,7 +16,7 @@ from whence.lang.transfers import Options
 from whence.lang.types import Tuple, Types
 
 
-def read_duckdb(path: Path, options: Options, relation: Relation, _: Types, *, hint: str) -> set[Tuple]:
+def read_duckdb(path: Path, options: Options, relation: Relation, _: Types, *, hint: str) -> list[Tuple]:
     """Raises FactError."""
     with _extra("duckdb"):
         import duckdb  # noqa: PLC0415
@@ -29,10 +29,10 @@ def read_duckdb(path: Path, options: Options, relation: Relation, _: Types, *, h
             table = database.sql(_query(options)).to_arrow_table()
     except duckdb.Error as error:
         raise FactError([f"{path}: {_first_line(error)}"], hints=[hint]) from None
-    return set(rows_of_table(table, relation, f"{_what(options)} of {path}"))
+    return rows_of_table(table, relation, f"{_what(options)} of {path}")
 
 
-def read_postgres(options: Options, relation: Relation) -> set[Tuple]:
+def read_postgres(options: Options, relation: Relation) -> list[Tuple]:
     """From the server of `url`, or the one that libpq's environment names (PGHOST, PGSERVICE, …). Raises FactError."""
     with _extra("postgres"):
         import psycopg  # noqa: PLC0415
@@ -51,7 +51,7 @@ def read_postgres(options: Options, relation: Relation) -> set[Tuple]:
         hint = "a password may be in PGPASSWORD or in ~/.pgpass; url takes what libpq takes"
         raise FactError([f"{where}: {_first_line(error)}"], hints=[hint]) from None
     columns = [pa.array([row[at] for row in rows]) for at in range(len(names))]
-    return set(rows_of_table(pa.table(columns, names=names), relation, f"{_what(options)} of {where}"))
+    return rows_of_table(pa.table(columns, names=names), relation, f"{_what(options)} of {where}")
 
 
 def _query(options: Options) -> str:

@@ -27,7 +27,7 @@ from whence.lang.types import (
 _WRITTEN: dict[Kind, str] = {
     BOOL: "true or false",
     DATE: "2024-02-29",
-    TIMESTAMP: "2024-02-29 12:30:00 or 2024-02-29T12:30:00.5, without a zone",
+    TIMESTAMP: "2024-02-29 12:30:00 or 2024-02-29T12:30:00.5, taken in UTC if a zone such as +02:00 follows",
 }
 
 

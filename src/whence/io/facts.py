@@ -32,6 +32,12 @@ LARGE_FILE = 1 << 20
 @paused_collector()
 def read_relation(transfer: Transfer, relation: Relation, types: Types, folder: Path) -> set[Tuple]:
     """The tuples that an `.input` names: in a file, which is looked for in `folder`, or on the standard input."""
+    return set(read_rows(transfer, relation, types, folder))
+
+
+@paused_collector()
+def read_rows(transfer: Transfer, relation: Relation, types: Types, folder: Path) -> list[Tuple]:
+    """The same in the order in which they are there, and as often."""
     options = _options(transfer, relation)
     if options.database == "postgres":
         return read_postgres(options, relation)
@@ -81,6 +87,14 @@ def input_path(transfer: Transfer, options: Options, folder: Path) -> Path:
     assert options.filename is not None
     path = folder / options.filename
     return path if transfer.params or path.exists() else found_beside(path) or path
+
+
+def read_from(transfer: Transfer, relation: Relation, folder: Path) -> str:
+    """What messages call that which an `.input` names."""
+    options = _options(transfer, relation)
+    if options.database == "postgres":
+        return f"{options.name} of the database"
+    return "<stdin>" if options.filename is None else str(input_path(transfer, options, folder))
 
 
 def is_large(transfer: Transfer, relation: Relation, folder: Path) -> bool:

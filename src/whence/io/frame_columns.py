@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from whence.io.frames import places
 from whence.io.plain_columns import Coded, PlainColumns, Words
@@ -43,7 +44,8 @@ def _plain(column: pa.ChunkedArray, field: Field) -> Words | Coded | None:
     if kind == FLOAT:
         if not np.isfinite(present).all():
             return None
-        present = present + 0.0  # -0.0 is 0.0
+        if (present.view(np.int64) == LEAST).any():
+            present = present + 0.0  # -0.0 is 0.0
     words: Words = present.view(np.int64)
     if not is_nullable:
         return words
@@ -58,12 +60,34 @@ def _coded(column: pa.ChunkedArray) -> Coded | None:
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
         return None
-    if pa.types.is_dictionary(column.type) and not column.null_count:
-        whole = column.unify_dictionaries().combine_chunks()
-    else:  # in one piece: dictionaries with null in them cannot be unified
-        whole = column.cast(kind).combine_chunks().dictionary_encode(null_encoding="encode")
+    if pa.types.is_dictionary(column.type) and not _has_null(column):
+        return _of_dictionaries(column)
+    # In one piece: null is one of the texts.
+    whole = column.cast(kind).combine_chunks().dictionary_encode(null_encoding="encode")
     whole = whole.chunk(0) if isinstance(whole, pa.ChunkedArray) else whole
     return Coded(whole.indices.to_numpy(zero_copy_only=False), whole.dictionary.to_pylist())
+
+
+def _has_null(column: pa.ChunkedArray) -> bool:
+    return bool(column.null_count) or any(chunk.dictionary.null_count for chunk in column.chunks)
+
+
+def _of_dictionaries(column: pa.ChunkedArray) -> Coded:
+    """The chunks of a row group share one dictionary: those of each are looked at once, not once for every chunk."""
+    values = pa.array([], column.type.value_type)
+    places = np.empty(len(column), dtype=np.int32)
+    known: dict[tuple[int, ...], NDArray[np.int32]] = {}
+    at = 0
+    for chunk in column.chunks:
+        own = chunk.dictionary
+        identity = (own.offset, len(own), *(0 if each is None else each.address for each in own.buffers()))
+        if identity not in known:
+            new = own.filter(pc.invert(pc.is_in(own, value_set=values))).unique()
+            values = pa.concat_arrays([values, new])
+            known[identity] = pc.index_in(own, value_set=values).to_numpy()
+        places[at : at + len(chunk)] = known[identity][chunk.indices.to_numpy()]
+        at += len(chunk)
+    return Coded(places, values.to_pylist())
 
 
 def _is_within(found: pa.DataType, kind: Kind) -> bool:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
 from whence.io.errors import FactError
 from whence.lang.program import Relation
+from whence.lang.scalars import read_text
 from whence.lang.types import (
     BOOL,
     DATE,
@@ -42,14 +43,20 @@ class Frame(Protocol):
 
 
 def is_frame(given: object) -> TypeGuard[Frame]:
-    """Whether it is one; Spark's say it in their own way."""
-    return hasattr(given, "__arrow_c_stream__") or hasattr(given, "toArrow")
+    """Whether it is one; Spark's and the lazy ones of polars say it in their own ways."""
+    return hasattr(given, "__arrow_c_stream__") or hasattr(given, "toArrow") or _is_lazy(given)
 
 
 def table_of(given: Any) -> pa.Table:
     import pyarrow as pa  # noqa: PLC0415 - slow to import, and most do without
 
+    if _is_lazy(given):
+        given = given.collect()
     return given.toArrow() if hasattr(given, "toArrow") else pa.table(given)
+
+
+def _is_lazy(given: object) -> bool:
+    return hasattr(given, "collect_schema") and hasattr(given, "collect")
 
 
 def rows_of_table(table: pa.Table, relation: Relation, name: str) -> list[Tuple]:
@@ -136,29 +143,67 @@ def _parquet(path: Path, relation: Relation) -> pa.Table:
 
 
 def _arrow(path: Path, _: Relation) -> pa.Table:
+    """A file of Arrow's, of either form, or a stream of it that was written to one."""
+    import pyarrow as pa  # noqa: PLC0415
     from pyarrow import feather  # noqa: PLC0415
 
-    return feather.read_table(path)
+    with path.open("rb") as file:
+        is_file = file.read(4) in (b"ARRO", b"FEA1")
+    if is_file:
+        return feather.read_table(path)
+    with pa.memory_map(str(path)) as source:
+        return pa.ipc.open_stream(source).read_all()
 
 
-def _json_lines(path: Path, _: Relation) -> pa.Table:
+def _json_lines(path: Path, relation: Relation) -> pa.Table:
+    """Decimals digit by digit, and text as it is: what looks like a time is one only where the relation holds times."""
+    import pyarrow as pa  # noqa: PLC0415
     from pyarrow import json  # noqa: PLC0415
 
-    return json.read_json(path)
+    table = json.read_json(path)
+    exact: dict[str, pa.DataType] = {}
+    for at, field in places(table.column_names, relation, str(path)):
+        name, found, kind = table.column_names[at], table.schema.field(at).type, base(field.kind)
+        if isinstance(kind, DecimalKind) and (pa.types.is_floating(found) or pa.types.is_string(found)):
+            exact[name] = pa.decimal128(kind.precision, kind.scale)
+        elif pa.types.is_timestamp(found):
+            exact[name] = pa.string()
+    if exact:
+        options = json.ParseOptions(explicit_schema=pa.schema(exact.items()))
+        table = json.read_json(path, parse_options=options)
+    for at, field in places(table.column_names, relation, str(path)):
+        if base(field.kind) in (DATE, TIMESTAMP) and pa.types.is_string(table.schema.field(at).type):
+            table = table.set_column(at, table.column_names[at], _moments(table.column(at), field, str(path)))
+    return table
+
+
+def _moments(column: pa.ChunkedArray, field: Field, where: str) -> pa.Array:
+    """Dates or timestamps of text, which JSON has for them."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    kind = base(field.kind)
+    values: list[Any] = []
+    for row, text in enumerate(column.to_pylist(), 1):
+        try:
+            values.append(None if text is None else read_text(text, kind))
+        except ValueError:
+            raise FactError([f"{where}, row {row}: column {field.name}: {text!r} is not a {kind}"]) from None
+    return pa.array(values, pa.date32() if kind == DATE else pa.timestamp("us"))
 
 
 FORMATS: Mapping[str, Read] = {
     ".parquet": _parquet,
     ".arrow": _arrow,
+    ".arrows": _arrow,
     ".feather": _arrow,
     ".jsonl": _json_lines,
     ".ndjson": _json_lines,
 }
 
 
-def read_table_file(path: Path, relation: Relation) -> set[Tuple]:
+def read_table_file(path: Path, relation: Relation) -> list[Tuple]:
     """The rows of a file whose ending is among `FORMATS`; a folder of Parquet files is one, too. Raises FactError."""
-    return set(rows_of_table(table_in(path, relation), relation, str(path)))
+    return rows_of_table(table_in(path, relation), relation, str(path))
 
 
 def table_in(path: Path, relation: Relation) -> pa.Table:

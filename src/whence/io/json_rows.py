@@ -46,7 +46,7 @@ _SURE_DIGITS = 15
 _SHOWN = 60  # characters of a value in a message
 
 
-def parse_json(text: str, relation: Relation, types: Types, name: str) -> set[Tuple]:
+def parse_json(text: str, relation: Relation, types: Types, name: str) -> list[Tuple]:
     try:
         rows = read_json(text)
     except json.JSONDecodeError as error:
@@ -58,11 +58,11 @@ def parse_json(text: str, relation: Relation, types: Types, name: str) -> set[Tu
     if not isinstance(rows, list):
         problem = f"{name}: expected a list of rows, found {shown(rows)}"
         raise FactError([problem], hints=["put the rows into [ and ]"])
-    tuples: set[Tuple] = set()
+    tuples: list[Tuple] = []
     problems: list[str] = []
     for number, row in enumerate(rows, 1):
         try:
-            tuples.add(fields_from_json(row, relation.fields, types))
+            tuples.append(fields_from_json(row, relation.fields, types))
         except ValueError as error:
             problems.append(f"{name}: row {number}: {error}")
     if problems:

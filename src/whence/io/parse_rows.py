@@ -18,7 +18,7 @@ from whence.lang.transfers import Options
 from whence.lang.types import FLOAT, RESERVED, SYMBOL, Kind, Nullable, Tuple, Types, Value, is_plain
 
 
-def parse_rows(text: str, options: Options, relation: Relation, types: Types, name: str) -> set[Tuple]:
+def parse_rows(text: str, options: Options, relation: Relation, types: Types, name: str) -> list[Tuple]:
     """`name` is what errors call the text."""
     if relation.arity == 0:
         return _parse_nullary(text, options, relation, name)
@@ -38,7 +38,7 @@ def parse_rows(text: str, options: Options, relation: Relation, types: Types, na
         ]
     except ValueError:
         raise explain_rows(fields, options, relation, types, name) from None
-    return set(zip(*(values[at] for at in places), strict=True)) if values else set()
+    return list(zip(*(values[at] for at in places), strict=True)) if values else []
 
 
 def _as_named(names: list[str], options: Options, relation: Relation, name: str) -> tuple[Relation, list[int]]:
@@ -113,7 +113,7 @@ def _in_range(numbers: list[int], kind: Kind) -> list[int]:
     return numbers
 
 
-def _parse_nullary(text: str, options: Options, relation: Relation, name: str) -> set[Tuple]:
+def _parse_nullary(text: str, options: Options, relation: Relation, name: str) -> list[Tuple]:
     lines = list(enumerate(split_lines(text), 1))[1 if options.headers else 0 :]
     wrong = [(number, line) for number, line in lines if line.strip() not in ("()", "")]
     if wrong:
@@ -121,4 +121,4 @@ def _parse_nullary(text: str, options: Options, relation: Relation, name: str) -
         raise FactError(
             bad, hints=[f"{relation.name} has no columns: the line () says that it holds, and so does an empty one"]
         )
-    return {()} if lines else set()
+    return [()] * len(lines)

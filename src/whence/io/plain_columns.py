@@ -58,25 +58,39 @@ def unpacked(together: Any, keys: Sequence[Any]) -> list[Any]:
     return found[::-1]
 
 
-def distinct_lines(lines: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Each line once, in the order of their first."""
-    if len(lines) < 2 or not lines.shape[1]:
-        return lines[:1] if not lines.shape[1] else lines
+def numbered_lines(lines: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Each line once, in the order of their first; and those that come again, each with the number of the copy behind it."""
+    again = repetitions(lines)
+    if not len(again):
+        return lines, np.empty((0, lines.shape[1] + 1), dtype=np.int64)
+    keep = np.ones(len(lines), dtype=np.bool_)
+    keep[again[:, 0]] = False
+    return lines[keep], np.column_stack([lines[again[:, 0]], again[:, 2]])
+
+
+def repetitions(lines: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The lines that are there before: the place of each, that of the first that is equal, and the number of the copy."""
+    none = np.empty((0, 3), dtype=np.int64)
+    if len(lines) < 2:
+        return none
+    if not lines.shape[1]:
+        later = np.arange(1, len(lines))
+        return np.column_stack([later, np.zeros_like(later), later + 1])
     # Lines of which no other has the same digest are there once: only the rest is compared.
     digests = _digests(lines)
     ordered = np.sort(digests)
-    again = ordered[1:][ordered[1:] == ordered[:-1]]
-    if not len(again):
-        return lines
-    doubtful = np.flatnonzero(np.isin(digests, again))
+    twice = ordered[1:][ordered[1:] == ordered[:-1]]
+    if not len(twice):
+        return none
+    doubtful = np.flatnonzero(np.isin(digests, twice))
     seen = lines[doubtful]
     order = np.lexsort((doubtful, *(seen[:, at] for at in range(lines.shape[1]))))
-    seen = seen[order]
-    repeated = np.zeros(len(seen), dtype=np.bool_)
-    repeated[1:] = (seen[1:] == seen[:-1]).all(axis=1)
-    keep = np.ones(len(lines), dtype=np.bool_)
-    keep[doubtful[order[repeated]]] = False
-    return lines[keep]
+    seen, places = seen[order], doubtful[order]
+    begins = np.ones(len(seen), dtype=np.bool_)
+    begins[1:] = (seen[1:] != seen[:-1]).any(axis=1)
+    first = np.maximum.accumulate(np.where(begins, np.arange(len(seen)), 0))
+    number = np.arange(len(seen)) - first + 1
+    return np.column_stack([places, places[first], number])[~begins]
 
 
 def _digests(lines: NDArray[np.int64]) -> NDArray[np.uint64]:

@@ -23,7 +23,7 @@ from whence.lang.types import BOOL, FLOAT, NUMBER, SYMBOL, UNSIGNED, Field, Kind
 _COLUMN_TYPES: dict[Kind, str] = {NUMBER: " INTEGER", UNSIGNED: "", FLOAT: " REAL", BOOL: " INTEGER"}
 
 
-def read_sqlite(path: Path, options: Options, relation: Relation, types: Types, *, hint: str) -> set[Tuple]:
+def read_sqlite(path: Path, options: Options, relation: Relation, types: Types, *, hint: str) -> list[Tuple]:
     if not path.is_file():
         problem = "it is not a file" if path.exists() else "there is no such file"
         raise FactError([f"cannot read {path}: {problem}"], hints=[hint])
@@ -34,7 +34,7 @@ def read_sqlite(path: Path, options: Options, relation: Relation, types: Types, 
         raise FactError([f"cannot read {path}: {error}"], hints=[hint]) from None
 
 
-def _rows(database: sqlite3.Connection, path: Path, options: Options, relation: Relation, types: Types) -> set[Tuple]:
+def _rows(database: sqlite3.Connection, path: Path, options: Options, relation: Relation, types: Types) -> list[Tuple]:
     tables, table = _tables(database), "the query" if options.query else options.name
     if not options.query and table not in tables:
         held = f"it holds {', '.join(tables)}" if tables else "it holds none"
@@ -49,11 +49,11 @@ def _rows(database: sqlite3.Connection, path: Path, options: Options, relation: 
         )
         hint = f'name the columns wanted: .input {relation.name}(IO=sqlite, query="SELECT …")'
         raise FactError([problem], hints=[hint])
-    rows: set[Tuple] = set()
+    rows: list[Tuple] = []
     problems: list[str] = []
     for number, cells in enumerate(found, 1):
         try:
-            rows.add(tuple(_value(*pair, types) for pair in zip(cells, relation.fields, strict=True)))
+            rows.append(tuple(_value(*pair, types) for pair in zip(cells, relation.fields, strict=True)))
         except ValueError as error:
             problems.append(f"{path}: {table}, row {number}: {error}")
     if problems:

@@ -24,6 +24,7 @@ from whence.io.json_rows import fields_from_json, fields_to_json, shown
 from whence.io.json_text import Json, read_json, write_json
 from whence.io.order import sort_rows
 from whence.lang.program import Program, Relation
+from whence.lang.tables import taking_updates
 from whence.lang.transfers import Options
 from whence.lang.types import Tuple, Types
 
@@ -71,7 +72,7 @@ class Schema:
 
     @classmethod
     def of(cls, program: Program) -> Schema:
-        return cls(program.relations, frozenset(program.base_relations), program.types)
+        return cls(program.relations, frozenset(taking_updates(program)), program.types)
 
 
 # -- reading ----------------------------------------------------------------------------------------------------------
@@ -248,15 +249,15 @@ _Place = tuple[int, ...]
 class DeadLetterFile:
     """Exists only if there is something in it; what an earlier run left there goes with the first letter.
 
-    Or the file is resumed: after a crash a source repeats itself from some place on, and its letters up to the last one in the
-    file are there already. One that does not repeat itself may count its lines anew.
+    Or the file is resumed: after a crash a source repeats itself from some place on, and its letters that are in the file are
+    not added again. One that does not repeat itself may count its lines anew.
     """
 
     path: Path
     resume: bool = False
     repeats: bool = True
     count: int = 0
-    _last: dict[_Source, _Place] = field(default_factory=dict)
+    _there: set[tuple[_Source, _Place]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         if self.resume and self.path.exists():
@@ -278,14 +279,11 @@ class DeadLetterFile:
             return
         if isinstance(found, dict) and isinstance(found.get("line"), int):
             place = {name: value for name, value in found.items() if name not in ("reason", "record")}
-            source, at = _told_apart(place)
-            if len(at) == len(self._last.get(source, at)):
-                self._last[source] = max(at, self._last.get(source, at))
+            self._there.add(_told_apart(place))
 
     def add(self, letter: DeadLetter, **place: int | str) -> None:
-        """`place` says where the line is, if its number is not enough; within a source places only grow."""
-        source, at = _told_apart({**place, "line": letter.line})
-        if at > self._last.get(source, ()):
+        """`place` says where the line is, if its number is not enough."""
+        if _told_apart({**place, "line": letter.line}) not in self._there:
             with reported_writing(self.path):
                 self.path.parent.mkdir(parents=True, exist_ok=True)
                 with self.path.open("ab" if self.count or self.resume else "wb") as file:

@@ -43,6 +43,12 @@ class Absence(NamedTuple):
     pattern: tuple[Value | Wildcard, ...]
 
 
+class UnnamedAbsence(Absence):
+    """An absence in a relation that no user named: `relation` says in words what is missing."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Aggregated:
     """An aggregate that a firing used: its value, and the facts that contributed to it.

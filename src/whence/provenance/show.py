@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 
-from whence.lang.program import Program
+from whence.lang.bags import bag_rows
+from whence.lang.program import Program, Rule
 from whence.lang.scalars import text_of
 from whence.lang.tree import Span
 from whence.lang.types import Value, Variant
-from whence.provenance.graph import Absence, Aggregated, Derivation, Fact, Wildcard
+from whence.provenance.graph import Absence, Aggregated, Derivation, Fact, UnnamedAbsence, Wildcard
 
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"|\'[^\']*\'')
 _SELECT = re.compile(r"\bSELECT\s+(?:DISTINCT\s+)?$", re.IGNORECASE)
@@ -81,6 +82,8 @@ def show_fact(fact: Fact | Absence) -> str:
     'link("a", 2)'
     """
     relation, values = fact
+    if isinstance(fact, UnnamedAbsence):
+        return relation
     return f"{relation}({', '.join(map(show_value, values))})"
 
 
@@ -103,11 +106,22 @@ def rule_texts(program: Program, names: Iterable[str]) -> list[RuleText]:
     """The rules of these names, in the order of the program."""
     wanted = set(names)
     return [
-        RuleText(rule.name, place.file.name, place.line, source_text(program, rule.span).removeprefix(f"{rule.name}: "))
-        for rule in program.rules
-        if rule.name in wanted
+        RuleText(name, place.file.name, place.line, source_text(program, rule.span).removeprefix(f"{name}: "))
+        for name, rule in _by_shown_name(program)
+        if name in wanted
         for place in [program.source.place(rule.span)]
     ]
+
+
+def _by_shown_name(program: Program) -> Iterator[tuple[str, Rule]]:
+    """A view that is a bag only restates its rows: their rules, which hold the query, go by the name of its own."""
+    views = dict(bag_rows(program))
+    for rule in program.rules:
+        view = views.get(rule.head.relation)
+        if view is not None:
+            yield f"{view}#{rule.name.rpartition('#')[2]}", rule
+        if rule.head.relation not in views.values():
+            yield rule.name, rule
 
 
 def source_text(program: Program, span: Span) -> str:

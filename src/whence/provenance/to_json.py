@@ -106,7 +106,7 @@ def graph_to_json(graph: DerivationGraph, program: Program) -> JsonObject:
 
 
 def why_to_json(answer: Why) -> JsonObject:
-    found = [proof_to_json(proof, answer.program) for proof in answer.proofs]
+    found = [proof_to_json(proof, answer.program) for proof in answer.shown]
     return {"proofs": found, "is_smallest": answer.is_certain}
 
 

@@ -15,6 +15,7 @@ from whence.provenance.graph import DerivationGraph
 from whence.provenance.proofs import Proof, smallest_proof, smallest_proofs
 from whence.provenance.show import show_fact
 from whence.provenance.tree import show_proofs
+from whence.provenance.views import proof_of_views
 from whence.session import Session
 
 
@@ -27,11 +28,16 @@ class Why:
     is_certain: bool
 
     @property
+    def shown(self) -> tuple[Proof, ...]:
+        """The proofs in terms of the user's tables and views, which is how they are told."""
+        return tuple(proof_of_views(each, self.program) for each in self.proofs)
+
+    @property
     def proof(self) -> Proof:
         return self.proofs[0]
 
     def __str__(self) -> str:
-        return show_proofs(self.proofs, self.program)
+        return show_proofs(self.shown, self.program)
 
     def _repr_html_(self) -> str:
         return shown_block(shown_text(str(self)))

@@ -12,6 +12,7 @@ from itertools import count
 from math import isfinite
 
 from whence.lang.program import Anything, Atom, Comparison, Const, Program, Rule, Term, Var
+from whence.lang.tables import bag_tables
 from whence.lang.tree import Span
 from whence.lang.types import FLOAT, NUMBER, SYMBOL, UNSIGNED, Kind
 
@@ -82,8 +83,17 @@ def query_of(
     """
     if relation not in program.relations:
         raise NotConjunctive(f"there is no relation {relation}; there are {', '.join(program.relations)}")
+    program = _with_annotated_tables(program)
     parts = Unfolding(program, kept, minus).parts_of(relation)
     return Query(_needed(program, relation), relation, parts, minus)
+
+
+def _with_annotated_tables(program: Program) -> Program:
+    """How often a row of a table is there is its annotation here: without the rules that look at copies."""
+    companions = {*bag_tables(program).values()}
+    read = [{literal.relation for literal in rule.body if isinstance(literal, Atom)} for rule in program.rules]
+    rules = tuple(rule for rule, names in zip(program.rules, read, strict=True) if not names & companions)
+    return replace(program, rules=rules)
 
 
 def _needed(program: Program, relation: str) -> Program:

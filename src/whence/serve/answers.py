@@ -36,6 +36,7 @@ from whence.provenance.to_json import (
     why_to_json,
     whynot_to_json,
 )
+from whence.provenance.views import graph_of_views
 from whence.provenance.whatif import whatif
 from whence.provenance.why import graph_of, why
 from whence.provenance.whynot import whynot
@@ -148,7 +149,8 @@ def _why(session: Session, fact: Fact, _: Question, seconds: float) -> JsonObjec
 
 
 def _graph(session: Session, fact: Fact, question: Question, seconds: float) -> JsonObject:
-    graph = graph_of(session, *fact, bounds=Bounds(facts=question.facts, seconds=seconds / 2))
+    whole = graph_of(session, *fact, bounds=Bounds(facts=question.facts, seconds=seconds / 2))
+    graph = graph_of_views(whole, session.program)
     drawn = nearest(graph, _DRAWN)
     links = {each: f"#/ask/why/{show_fact(each)}" for each in drawn.facts}
     return {
