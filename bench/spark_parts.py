@@ -26,7 +26,7 @@ from whence.io.changes import Epoch
 from whence.lang.types import Tuple
 from whence.pipeline.keeper import Keeper, ResidentKeeper
 from whence.pipeline.options import RunOptions
-from whence.pipeline.parts.keeper import PartedKeeper
+from whence.pipeline.parts.keeper import NAP, PartedKeeper
 from whence.pipeline.parts.on_spark import SparkCarrier
 from whence.pipeline.parts.open import open_state
 from whence.pipeline.parts.rounds import Rounds
@@ -103,7 +103,9 @@ def main() -> None:
                 keeper = ResidentKeeper(CLOSURE, run_options, store=state.whole(), facts=facts)
             else:
                 store = state.in_parts(parts, kept.write)
-                keeper = PartedKeeper(store, Rounds(SparkCarrier(spark)), run_options, tasks=THREADS, facts=facts)
+                keeper = PartedKeeper(
+                    store, Rounds(SparkCarrier(spark)), run_options, tasks=THREADS, nap=NAP, facts=facts
+                )
             run(kept, keeper, links, given.nodes, given.epochs)
         ways.append(kept)
         print(kept.name, *kept.reports, sep="\n", flush=True)
@@ -117,7 +119,7 @@ def main() -> None:
         f"of every epoch are the same. Load of the machine at the end: {os.getloadavg()[0]:.0f} on {os.cpu_count()} cores."
     )
     report.table(
-        ("", "ms an epoch", "multiple", "rounds", "ms a round", "rows shipped", "kB shuffled"),
+        ("", "ms an epoch", "multiple", "rounds", "ms a round", "rows shipped", "kB shipped"),
         [
             (
                 each.name,
@@ -126,7 +128,7 @@ def main() -> None:
                 f"{each.median('exchanges'):,.0f}",
                 f"{each.median('seconds') * 1000 / each.median('exchanges'):,.0f}" if each is not resident else "-",
                 f"{each.median('shipped'):,.0f}",
-                f"{each.median('shuffled_bytes') / 1000:,.1f}",
+                f"{each.median('shipped_bytes') / 1000:,.1f}",
             )
             for each in ways
         ],
