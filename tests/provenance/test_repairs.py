@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from whence import Program, Session, load
 from whence.lang.types import Tuple
 from whence.provenance import Effort, Fact, Repair, whynot
+from whence.provenance.causes import Causes
+from whence.provenance.suppose import Change
 from whence.reference import EvaluationWarning, evaluate
 
 SOME = settings(
@@ -224,3 +226,26 @@ def test_arguments_without_a_value_are_passed_over() -> None:
     assert answer.repairs == ()
     (repair,) = repairs_of(text, {"f": [(5,)]}, Fact("p", (5,)))
     assert repair == Repair((Fact("e", (2,)),), ())
+
+
+def test_what_single_changes_lead_to_is_not_looked_into_while_some_are_untried(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Many links could come, one of them is enough, and each state takes long to look into."""
+    program = load(
+        ".decl link(x:symbol, y:symbol, c:number) .input link .decl hop(x:symbol, y:symbol, d:number) "
+        "hop(x, y, c) :- link(x, y, c). hop(x, z, d + c) :- best(x, y, d), link(y, z, c). "
+        ".decl best(x:symbol, y:symbol, d:number) best(x, y, d) :- hop(x, y, _), d = min e : { hop(x, y, e) }. .output best"
+    )
+    session = Session(program, facts={"link": [("x", "y", 3), ("y", "z", 4), ("x", "z", 9), ("z", "x", 1)]})
+    looked: list[int] = []
+    look = Causes.changes
+
+    def counted(causes: Causes) -> dict[Change, int]:
+        looked.append(1)
+        return look(causes)
+
+    monkeypatch.setattr(Causes, "changes", counted)
+    (found,) = whynot(session, "best", ("z", "q", 4), repairs=1).repairs
+    assert len(found) == 1
+    assert len(looked) == 1

@@ -60,10 +60,11 @@ def find_repairs(
     causes = Causes(supposition.deriver, fact, effort.seconds * _LOOKING)
     found: list[frozenset[Change]] = []
     met: set[frozenset[Change]] = set()
-    pending: list[tuple[int, int, str, frozenset[Change]]] = [(0, 0, "", frozenset())]
+    # What a set leads to is dear to look into, so all sets of a size are tried before any of them is extended.
+    pending: list[tuple[int, bool, int, str, frozenset[Change]]] = [(0, True, 0, "", frozenset())]
     bound = ""
     while pending and len(found) < number:
-        _, invented, _, changes = heapq.heappop(pending)
+        size, is_tried, invented, text, changes = heapq.heappop(pending)
         if any(smaller <= changes for smaller in found):
             continue
         if time.monotonic() > deadline:
@@ -72,12 +73,15 @@ def find_repairs(
         if supposition.trials >= effort.trials:
             bound = f"{effort.trials:,} sets of changes"
             break
-        if changes and supposition.brings(fact, changes):
+        if not is_tried:
+            if not supposition.brings(fact, changes):
+                heapq.heappush(pending, (size, True, invented, text, changes))
+                continue
             is_new = not any(_is_like(changes, other, causes.made_up) for other in found)
             if is_new and _is_smallest(supposition, fact, changes):
                 found.append(changes)
             continue
-        if len(changes) == effort.changes:
+        if size == effort.changes:
             bound = bound or f"{effort.changes} change{'s' * (effort.changes != 1)}"
             continue
         with supposition.suppose(changes):
@@ -89,9 +93,8 @@ def find_repairs(
             extended = changes | {each}
             if each.fact not in taken and extended not in met:
                 met.add(extended)
-                heapq.heappush(
-                    pending, (len(extended), invented + more, " ".join(sorted(map(show_change, extended))), extended)
-                )
+                shown = " ".join(sorted(map(show_change, extended)))
+                heapq.heappush(pending, (size + 1, False, invented + more, shown, extended))
     return Repairs(tuple(map(_repair, found)), "" if len(found) >= number else bound or causes.bound)
 
 
