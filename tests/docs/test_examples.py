@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 
 from whence.cli import app
 from whence.lang import diagnostics, load_file
-from whence.lang.functors import SIGNATURES
+from whence.lang.signatures import SIGNATURES
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from whence.lang import tree
-from whence.lang.functors import ARITHMETIC, NUMERIC, SIGNATURES, Signature, cast
+from whence.lang.functors import cast
+from whence.lang.signatures import ARITHMETIC, NUMERIC, SIGNATURES, Signature
 from whence.lang.tree import Span
 from whence.lang.types import (
     BOOL,
@@ -168,7 +169,7 @@ def conversion(what: str, found: Kind | None, wanted: Kind | None, types: Types)
 
 def written(name: str, signature: Signature) -> str:
     """
-    >>> from whence.lang.functors import SIGNATURES
+    >>> from whence.lang.signatures import SIGNATURES
     >>> written("cat", SIGNATURES["cat"][0])
     'cat(symbol, symbol, …)'
     """

@@ -1,4 +1,4 @@
-"""The built-in functors: what they accept, what they give, and their meaning on Python values.
+"""The built-in functors: their meaning on Python values.
 
 Numbers are 64-bit and wrap around. Where a functor has no value (division by zero, `to_number("x")`, a float that is not a
 number), it raises `Undefined`, and the rule instance that asked for it derives nothing: the order in which a body is
@@ -12,7 +12,6 @@ import math
 import re
 import struct
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from functools import cache, partial
@@ -35,15 +34,12 @@ from whence.lang.sizes import check_structure, check_text
 from whence.lang.types import (
     BOOL,
     DATE,
-    DECIMAL,
     FLOAT,
     NUMBER,
-    SYMBOL,
     TIMESTAMP,
     UNSIGNED,
     DecimalKind,
     Kind,
-    Primitive,
     Value,
 )
 from whence.lang.undefined import Undefined
@@ -145,7 +141,7 @@ _REAL: dict[str, Callable[..., float]] = {
 
 # -- functions of floats ----------------------------------------------------------------------------------------------
 
-_MATH: dict[str, Callable[[float], float]] = {
+MATH: dict[str, Callable[[float], float]] = {
     name: getattr(math, name)
     for name in (
         *("exp", "log", "sqrt", "floor", "ceil", "sin", "cos", "tan", "asin", "acos", "atan"),
@@ -153,9 +149,9 @@ _MATH: dict[str, Callable[[float], float]] = {
     )
 }
 # A program may bring functions of its own under these names.
-_PARTS_OF_DATES = ("year", "month", "day", "hour", "minute", "second")
+PARTS_OF_DATES = ("year", "month", "day", "hour", "minute", "second")
 _MOMENTS: dict[str, Callable[..., Value]] = {
-    **{name: partial(date_part, name) for name in _PARTS_OF_DATES},
+    **{name: partial(date_part, name) for name in PARTS_OF_DATES},
     "date_part": date_part,
     "date_trunc": date_trunc,
     "date_add": date_add,
@@ -164,7 +160,7 @@ _MOMENTS: dict[str, Callable[..., Value]] = {
     "micros_between": micros_between,
 }
 REPLACEABLE = (
-    frozenset(_MATH)
+    frozenset(MATH)
     | frozenset(_MOMENTS)
     | {
         *("dist", "compare", "coalesce", "nullif", "to_bool", "to_date", "to_timestamp"),
@@ -186,7 +182,7 @@ def _moment(name: str) -> Callable[..., Value]:
 
 def _math(name: str) -> Callable[[float], float]:
     """The function where it has a value that is a finite number."""
-    compute = _MATH[name]
+    compute = MATH[name]
 
     def computed(value: float) -> float:
         try:
@@ -393,94 +389,9 @@ def _nullif(value: Value, other: Value) -> Value:
     return None if value == other else value
 
 
-# -- the table --------------------------------------------------------------------------------------------------------
+# -- by name ----------------------------------------------------------------------------------------------------------
 
-NUMERIC = frozenset({NUMBER, UNSIGNED, FLOAT})
-ARITHMETIC = NUMERIC | {DECIMAL}
 INTEGRAL = frozenset({NUMBER, UNSIGNED})
-LOGICAL = INTEGRAL | {BOOL}
-TEMPORAL = frozenset({DATE, TIMESTAMP})
-ORDERED = ARITHMETIC | TEMPORAL | {SYMBOL, BOOL}
-_WRITABLE = NUMERIC | {SYMBOL}
-
-
-@dataclass(frozen=True, slots=True)
-class Signature:
-    """The kinds of a functor.
-
-    Each parameter and the result is a kind, a set of kinds (all places that hold a set agree on one of them), "any", "list"
-    or "item" (a list and its elements). `variadic` repeats the last parameter.
-    """
-
-    params: tuple[Place, ...]
-    result: Place
-    variadic: bool = False
-
-    def fits(self, count: int) -> bool:
-        return count == len(self.params) or (self.variadic and count > len(self.params))
-
-    def arity(self) -> str:
-        count = len(self.params)
-        plural = "argument" if count == 1 else "arguments"
-        return f"{count} or more arguments" if self.variadic else f"{count or 'no'} {plural}"
-
-
-Place = Primitive | frozenset[Primitive] | str
-
-_ADDABLE = ARITHMETIC | {SYMBOL}
-_COUNTED = INTEGRAL | {DECIMAL}
-SIGNATURES: dict[str, tuple[Signature, ...]] = {
-    "+": (Signature((_ADDABLE, _ADDABLE), _ADDABLE),),
-    "-": (
-        Signature((ARITHMETIC, ARITHMETIC), ARITHMETIC),
-        Signature((ARITHMETIC - {UNSIGNED},), ARITHMETIC - {UNSIGNED}),
-    ),
-    **{op: (Signature((NUMERIC, NUMERIC), NUMERIC),) for op in ("*", "/", "^")},
-    "%": (Signature((_COUNTED, _COUNTED), _COUNTED),),
-    **{op: (Signature((INTEGRAL, INTEGRAL), INTEGRAL),) for op in ("band", "bor", "bxor", "bshl", "bshr", "bshru")},
-    **{op: (Signature((LOGICAL, LOGICAL), LOGICAL),) for op in ("land", "lor", "lxor")},
-    "bnot": (Signature((INTEGRAL,), INTEGRAL),),
-    "lnot": (Signature((LOGICAL,), LOGICAL),),
-    **{op: (Signature((ORDERED, ORDERED), ORDERED, variadic=True),) for op in ("min", "max")},
-    **{name: (Signature((FLOAT,), FLOAT),) for name in _MATH},
-    "dist": (Signature((NUMERIC,) * 4, FLOAT),),
-    "compare": (Signature((frozenset({DECIMAL}), frozenset({DECIMAL, NUMBER})), NUMBER),),
-    "cat": (Signature((SYMBOL, SYMBOL), SYMBOL, variadic=True),),
-    "strlen": (Signature((SYMBOL,), NUMBER),),
-    "substr": (Signature((SYMBOL, NUMBER, NUMBER), SYMBOL),),
-    "ord": (Signature(("any",), NUMBER),),
-    "to_number": (Signature((_WRITABLE | {BOOL, DECIMAL},), NUMBER),),
-    "to_unsigned": (Signature((_WRITABLE,), UNSIGNED),),
-    "to_float": (Signature((_WRITABLE | {DECIMAL},), FLOAT),),
-    "to_string": (Signature((ORDERED,), SYMBOL),),
-    "to_bool": (Signature((LOGICAL | {SYMBOL},), BOOL),),
-    "to_date": (Signature((TEMPORAL | {SYMBOL},), DATE),),
-    "to_timestamp": (Signature((TEMPORAL | {SYMBOL},), TIMESTAMP),),
-    "make_date": (Signature((NUMBER, NUMBER, NUMBER), DATE),),
-    **{name: (Signature((TEMPORAL,), NUMBER),) for name in _PARTS_OF_DATES},
-    "date_part": (Signature((SYMBOL, TEMPORAL), NUMBER),),
-    "date_trunc": (Signature((SYMBOL, TEMPORAL), TEMPORAL),),
-    "date_add": (Signature((TEMPORAL, NUMBER), TEMPORAL), Signature((TEMPORAL, NUMBER, SYMBOL), TEMPORAL)),
-    "days_between": (Signature((TEMPORAL, TEMPORAL), NUMBER),),
-    "micros_between": (Signature((TIMESTAMP, TIMESTAMP), NUMBER),),
-    "to_text": (Signature((FLOAT,), SYMBOL),),
-    "itof": (Signature((NUMBER,), FLOAT),),
-    "ftoi": (Signature((FLOAT,), NUMBER),),
-    "itou": (Signature((NUMBER,), UNSIGNED),),
-    "utoi": (Signature((UNSIGNED,), NUMBER),),
-    "ftou": (Signature((FLOAT,), UNSIGNED),),
-    "utof": (Signature((UNSIGNED,), FLOAT),),
-    "autoinc": (Signature((), NUMBER),),
-    "recursive_iteration_cnt": (Signature((), UNSIGNED),),
-    "range": (Signature((NUMERIC, NUMERIC), NUMERIC), Signature((NUMERIC, NUMERIC, NUMERIC), NUMERIC)),
-    "length": (Signature(("list",), NUMBER),),
-    "append": (Signature(("list", "item"), "list"),),
-    "concat": (Signature(("list", "list"), "list"),),
-    "last": (Signature(("list",), "item"),),
-    "occurs": (Signature(("list", "item"), NUMBER),),
-    "coalesce": (Signature((ORDERED, ORDERED), ORDERED, variadic=True),),
-    "nullif": (Signature((ORDERED, ORDERED), ORDERED),),
-}
 
 
 def implementation(functor: str, argument: Kind | None, result: Kind) -> Callable[..., Value]:
@@ -505,7 +416,7 @@ def implementation(functor: str, argument: Kind | None, result: Kind) -> Callabl
 
 
 _NAMED: dict[tuple[str, str], Callable[..., Value]] = {
-    **{(name, "any"): _math(name) for name in _MATH},
+    **{(name, "any"): _math(name) for name in MATH},
     **{(name, "any"): _moment(name) for name in _MOMENTS},
     ("dist", "any"): _dist,
     ("compare", "any"): lambda left, right: (left > right) - (left < right),

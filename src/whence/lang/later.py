@@ -11,7 +11,7 @@ from decimal import Decimal
 from typing import Protocol
 
 from whence.lang import tree
-from whence.lang.functors import ARITHMETIC, NUMERIC
+from whence.lang.signatures import ARITHMETIC, NUMERIC
 from whence.lang.types import DECIMAL, FLOAT, MOST_DIGITS, DecimalKind, Kind, Primitive, decimal_kind
 from whence.lang.unify import Inferred, Slot
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from whence.lang import tree
 from whence.lang.bags import is_helper
 from whence.lang.components import expand_components
-from whence.lang.declare import Declarations, declare, declare_uses
+from whence.lang.declare import Declarations, declare
 from whence.lang.diagnostics import (
     BadSubsumption,
     Diagnostic,
@@ -28,8 +28,8 @@ from whence.lang.diagnostics import (
     UnusedRelation,
     UnusedVariable,
 )
-from whence.lang.functors import SIGNATURES
-from whence.lang.infer import Inference, RuleInference
+from whence.lang.infer import Inference
+from whence.lang.infer_rule import RuleInference
 from whence.lang.inline import inline_relations
 from whence.lang.lower import lower_rule
 from whence.lang.normalize import FlatRule, normalize
@@ -38,6 +38,7 @@ from whence.lang.parser import Parsed, names_in, parse
 from whence.lang.places import find_places
 from whence.lang.preprocess import preprocess
 from whence.lang.program import Const, Program, Rule, Subsumption
+from whence.lang.signatures import SIGNATURES
 from whence.lang.source import Source
 from whence.lang.strata import stratify
 from whence.lang.table_facts import number_facts
@@ -45,6 +46,7 @@ from whence.lang.transfers import check_transfers
 from whence.lang.tree import Span, walk
 from whence.lang.types import Value
 from whence.lang.unfold import unfold_inline
+from whence.lang.uses import declare_uses
 
 Functions = Mapping[str, Callable[..., object]]
 

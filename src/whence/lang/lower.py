@@ -19,7 +19,7 @@ from whence.lang.diagnostics import (
     UnboundVariable,
 )
 from whence.lang.functors import WORD, cast, implementation, to_signed, to_unsigned
-from whence.lang.infer import RuleInference
+from whence.lang.infer_rule import RuleInference
 from whence.lang.normalize import FlatAggregate, FlatLiteral, FlatRange, FlatRule
 from whence.lang.order import is_bound, is_ready, names_in, names_met, order_body
 from whence.lang.scalars import rounded

@@ -17,8 +17,8 @@ from whence.lang import Program, ProgramError, load, tree
 from whence.lang.aggregates import AGGREGATES
 from whence.lang.diagnostics import Diagnostic
 from whence.lang.format import Token, Written, format_program
-from whence.lang.functors import SIGNATURES
 from whence.lang.program import Atom, Rule, Var
+from whence.lang.signatures import SIGNATURES
 from whence.lang.source import Source
 
 _TYPES = ("number", "unsigned", "float", "symbol")

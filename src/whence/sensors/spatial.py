@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from math import inf, sqrt
 from types import MappingProxyType
 
-from whence.lang.functors import NUMERIC
 from whence.lang.program import Apply, Atom, Comparison, Const, Program, Term, Var
+from whence.lang.signatures import NUMERIC
 from whence.lang.tree import RelationDecl
 from whence.sensors.pragmas import Within
 from whence.sensors.rules import Body
