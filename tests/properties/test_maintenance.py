@@ -17,8 +17,8 @@ from whence import Session, Update, load
 from whence.backends.local import blocks, portions, spreading
 from whence.lang.types import Tuple
 from whence.limits import RunawayError
+from whence.prepared import STRATEGIES, Prepared, prepare
 from whence.reference import evaluate
-from whence.session import STRATEGIES
 
 # `make test-long` asks for more.
 EXAMPLES = int(os.environ.get("WHENCE_EXAMPLES", "100"))
@@ -41,10 +41,13 @@ def kept(tables: str) -> Iterator[None]:
 class Followed:
     """A session, and the sum of the changes it has told of."""
 
-    def __init__(self, run: Run, strategy: str, facts: Mapping[str, Iterable[Tuple]] | None = None) -> None:
-        self.session = Session(run.program, facts=facts, strategy=strategy, limits=LOOSE)
+    def __init__(self, prepared: Prepared, facts: Mapping[str, Iterable[Tuple]] | None = None) -> None:
+        self.session = Session(prepared, facts=facts, limits=LOOSE)
         self.total: dict[str, set[Tuple]] = {}
         self.add_up(self.session.initial)
+
+    def apply(self, epoch: Iterable[Update]) -> None:
+        self.add_up(self.session.apply(epoch))
 
     def add_up(self, changes: Iterable[Update]) -> None:
         for op, relation, row, _ in changes:
@@ -64,7 +67,8 @@ def check_run(run: Run) -> None:
         evaluate(run.program, base, limits=LIMITS)
     except RunawayError:
         return
-    followed = [Followed(run, strategy) for strategy in STRATEGIES if strategy != "counting" or not recursive]
+    chosen = [strategy for strategy in STRATEGIES if strategy != "counting" or not recursive]
+    followed = [Followed(prepare(run.program, strategy=strategy)) for strategy in chosen]
     for epoch in run.epochs:
         follow(base, epoch)
         try:
@@ -72,10 +76,10 @@ def check_run(run: Run) -> None:
         except RunawayError:
             return
         for each in followed:
-            each.add_up(each.session.apply(epoch))
+            each.apply(epoch)
             each.check(expected)
         if epoch is run.epochs[0]:
-            followed.append(Followed(run, "support", base))
+            followed.append(Followed(prepare(run.program), base))
             followed[-1].check(expected)
     count_sequence()
 
