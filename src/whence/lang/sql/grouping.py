@@ -382,7 +382,7 @@ class Grouping:
             body += [
                 tree.Constraint("=", names.fresh("value"), rename(arg, copy), arg.span)
                 for arg in args
-                if isinstance(arg, tree.Call)
+                if isinstance(arg, tree.Call | tree.Cast)
             ]
         target = rename(args[0], copy) if args and call.op != "count" else None
         if target is not None and any(name in kept or name in self._outer for name in variables(target)):
@@ -429,7 +429,7 @@ class Grouping:
         having += [
             tree.Constraint("=", scope.names.fresh("_value"), rename(arg, again), arg.span)
             for arg in call.args
-            if isinstance(arg, tree.Call)
+            if isinstance(arg, tree.Call | tree.Cast)
         ]
         outer = [tree.Variable(name) for name in self._outer]
         value = tree.Constraint("=", result, aggregate, span_of(call.node))
