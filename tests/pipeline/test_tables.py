@@ -14,11 +14,11 @@ from random import Random
 import pytest
 
 from whence import Update, load
+from whence.io.bags import as_often
 from whence.io.changes import Changes, Epoch
 from whence.lang.bags import changes_of_bag
 from whence.lang.program import Program
 from whence.lang.types import Tuple
-from whence.pipeline.bags import as_often
 from whence.pipeline.files import StateError
 from whence.pipeline.keeper import ResidentKeeper
 from whence.pipeline.options import RunOptions

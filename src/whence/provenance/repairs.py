@@ -14,8 +14,10 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import NamedTuple
 
+from whence.constraints import Broken
 from whence.lang.types import Value
 from whence.provenance.causes import Causes
+from whence.provenance.copies import Rows
 from whence.provenance.graph import Fact
 from whence.provenance.show import show_fact
 from whence.provenance.suppose import Change, Supposition, show_change
@@ -80,11 +82,14 @@ def find_repairs(
         if len(changes) == effort.changes:
             bound = bound or f"{effort.changes} change{'s' * (effort.changes != 1)}"
             continue
-        with supposition.suppose(changes):
-            following = causes.changes()
+        if (broken := supposition.refused(changes)) is not None:
+            following = _making_room(supposition, broken)
+        else:
+            with supposition.suppose(changes):
+                following = causes.changes()
         taken = {each.fact for each in changes}
         for each, more in following.items():
-            if among is not None and each.fact.relation not in among:
+            if among is not None and supposition.rows.of(each.fact).relation not in among:
                 continue
             extended = changes | {each}
             if each.fact not in taken and extended not in met:
@@ -92,7 +97,8 @@ def find_repairs(
                 heapq.heappush(
                     pending, (len(extended), invented + more, " ".join(sorted(map(show_change, extended))), extended)
                 )
-    return Repairs(tuple(map(_repair, found)), "" if len(found) >= number else bound or causes.bound)
+    shown = dict.fromkeys(_repair(changes, supposition.rows) for changes in found)
+    return Repairs(tuple(shown), "" if len(found) >= number else bound or causes.bound)
 
 
 def _is_smallest(supposition: Supposition, fact: Fact, changes: frozenset[Change]) -> bool:
@@ -115,8 +121,15 @@ def _is_like(changes: frozenset[Change], other: frozenset[Change], made_up: set[
     return not rest
 
 
-def _repair(changes: frozenset[Change]) -> Repair:
+def _making_room(supposition: Supposition, broken: Broken) -> dict[Change, int]:
+    """A row whose key another one has can come if that goes; what else a table refuses, it refuses whatever else changes."""
+    if broken.other is None or not supposition.deriver.state.is_external(broken.relation, broken.other):
+        return {}
+    return {Change("-", Fact(broken.relation, broken.other)): 0}
+
+
+def _repair(changes: frozenset[Change], rows: Rows) -> Repair:
     def chosen(op: str) -> tuple[Fact, ...]:
-        return tuple(sorted((each.fact for each in changes if each.op == op), key=show_fact))
+        return tuple(sorted((rows.of(each.fact) for each in changes if each.op == op), key=show_fact))
 
     return Repair(chosen("+"), chosen("-"))
