@@ -30,6 +30,11 @@ CASTS_IN_AGGREGATES = [
     "SELECT s, SUM(CAST(a AS DECIMAL(8,3))) AS total, COUNT(CAST(a AS DECIMAL(8,3))) AS n FROM t GROUP BY s",
     "SELECT s, MIN(CAST(a AS DECIMAL(8,3))) AS least FROM u GROUP BY s",
 ]
+NEVER_TRUE = [
+    "SELECT SUM(q) AS total, MIN(d) AS least, COUNT(q) AS n, AVG(q) AS mean FROM w WHERE d IS NULL",
+    "SELECT s, SUM(p) AS total FROM t WHERE COALESCE(a, 0) IS NULL GROUP BY s",
+    "SELECT SUM(p.c) AS total FROM (SELECT a, SUM(q) AS c, COUNT(*) AS n FROM w GROUP BY a) p WHERE p.n IS NULL",
+]
 TRUTHS_AND_TEXTS = [
     "SELECT k, a > 1 AS big, a > 1 OR s = 'a' AS one, a IN (SELECT t.a FROM t) AS there, s LIKE 'a%' AS fits FROM u",
     "SELECT a > b AS more, COUNT(*) AS n FROM t GROUP BY a > b",
@@ -54,6 +59,12 @@ def test_views_of_random_queries_are_duckdbs(chunk: int) -> None:
 @pytest.mark.parametrize("query", TRUTHS_AND_TEXTS)
 def test_truth_values_and_joined_texts_are_kept_current(query: str) -> None:
     for seed in range(5):
+        assert agrees(query, Random(seed), f"seed {seed}")
+
+
+@pytest.mark.parametrize("query", NEVER_TRUE)
+def test_an_aggregate_of_no_row_at_all_has_its_type(query: str) -> None:
+    for seed in range(3):
         assert agrees(query, Random(seed), f"seed {seed}")
 
 

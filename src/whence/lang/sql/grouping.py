@@ -30,6 +30,7 @@ from whence.lang.sql.terms import Subqueries
 
 # These give the same for a set of values as for a bag of them.
 _SET_LIKE = frozenset({"min", "max"})
+_NEVER = tree.Constraint("<", tree.Number(0), tree.Number(0))
 
 
 def counts_rows(select: exp.Expr, functions: Functions) -> bool:
@@ -397,7 +398,9 @@ class Grouping:
             "_".join([_name(call).lower(), *(sources[:1] or ["value" if call.args else "rows"])]),
             span=span_of(call.node),
         )
-        return result, tree.Aggregate(call.op, target, conjunction(body), span_of(call.node))
+        # A body that cannot hold keeps its atoms, which say of which type the values would be.
+        kept = [_NEVER if part == tree.Truth(value=False) else part for part in conjuncts(conjunction(body))]
+        return result, tree.Aggregate(call.op, target, conjunction(kept), span_of(call.node))
 
     def _maybe_empty(
         self, call: Call, rows: list[tree.Formula], keys: list[tree.Term], *, grouped: bool
