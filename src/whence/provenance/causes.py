@@ -19,9 +19,9 @@ from whence.lang.fit import fits as can_hold
 from whence.lang.order import is_ready
 from whence.lang.program import Aggregation, Atom, Comparison, Const, Literal, Negation, Program, Rule, Term, Var
 from whence.lang.scalars import is_scalar
-from whence.lang.tables import bag_tables
+from whence.lang.tables import Reference, bag_tables
 from whence.lang.tree import walk
-from whence.lang.types import FLOAT, NUMBER, SYMBOL, UNSIGNED, Kind, Nullable, Value, base, is_whole
+from whence.lang.types import FLOAT, NUMBER, SYMBOL, UNSIGNED, Kind, Nullable, Tuple, Value, base, is_whole
 from whence.lang.undefined import Undefined
 from whence.provenance.copies import Rows
 from whence.provenance.derivations import CannotExplain, nothing_derives
@@ -79,16 +79,7 @@ class Causes:
         """Every repair of the fact, which does not hold, has one of these. With each, how much of it is made up: nothing of a
         fact that goes, little of one whose values are all asked for, more with each value that may be another.
         """
-        self._found: dict[Change, int] = {}
-        self._goals: dict[Absence, None] = {}
-        self._deadline = time.monotonic() + self.seconds
-        self._wide: dict[str, list[Absence]] = {}
-        self._broken: set[Fact] = set()
-        self._open: dict[Absence, None] = {}
-        self._missed: dict[str, dict[Absence, None]] = {}
-        self._pending: list[Absence] = []
-        self._samples = None
-        self._invented: dict[Kind, list[Value]] = {}
+        self._begin()
         self._want(Absence(self.fact.relation, self.fact.tuple))
         looked_into = 0
         while self._pending:
@@ -99,6 +90,24 @@ class Causes:
             self._make(self._pending.pop(0))
         self._let_coincide()
         return self._found
+
+    def insertions(self, goal: Absence) -> dict[Change, int]:
+        """The base facts that would fit."""
+        self._begin()
+        self._insert(goal)
+        return self._found
+
+    def _begin(self) -> None:
+        self._found: dict[Change, int] = {}
+        self._goals: dict[Absence, None] = {}
+        self._deadline = time.monotonic() + self.seconds
+        self._wide: dict[str, list[Absence]] = {}
+        self._broken: set[Fact] = set()
+        self._open: dict[Absence, None] = {}
+        self._missed: dict[str, dict[Absence, None]] = {}
+        self._pending: list[Absence] = []
+        self._samples = None
+        self._invented: dict[Kind, list[Value]] = {}
 
     # -- facts that have to come
 
@@ -162,13 +171,13 @@ class Causes:
     def _add(self, goal: Absence, facts: Iterable[Fact]) -> None:
         filled = sum(map(has_wildcards, goal.pattern))
         for fact in facts:
-            change = self._copied("+", fact)
+            change = self.copied("+", fact)
             if not self.deriver.holds(change.fact):
                 invented = sum(any(value in each for each in self._invented.values()) for value in fact.tuple)
                 made_up = 1 + filled + 3 * invented
                 self._found[change] = min(made_up, self._found.get(change, made_up))
 
-    def _copied(self, op: str, fact: Fact) -> Change:
+    def copied(self, op: str, fact: Fact) -> Change:
         """The change of a base fact. Of a table's equal rows the last copy goes, or one more comes."""
         row = self._rows.of(fact)
         companion = self._companions.get(row.relation)
@@ -297,7 +306,7 @@ class Causes:
         for part in proof:
             if part.firing is None:
                 if self.deriver.state.is_external(*part.fact):
-                    self._found[self._copied("-", part.fact)] = 0
+                    self._found[self.copied("-", part.fact)] = 0
                 continue
             for absence in part.firing.absent:
                 self._want(absence)
@@ -411,6 +420,13 @@ class Causes:
             self._samples = {each: sorted(values - {None}, key=show_value) for each, values in found.items()}
         known = self._samples.get(base(kind), [])
         return [None, *known] if isinstance(kind, Nullable) else known
+
+
+def referred_to(row: Tuple, reference: Reference, program: Program) -> Absence:
+    """What a row of a table refers to."""
+    known = {key: row[at] for at, key in zip(reference.columns, reference.keys, strict=True)}
+    arity = program.relations[reference.table].arity
+    return Absence(reference.table, tuple(known.get(at, ANY) for at in range(arity)))
 
 
 def _number(choices: Iterable[Sequence[object]]) -> int:

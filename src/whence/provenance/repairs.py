@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from whence.constraints import Broken
 from whence.lang.types import Value
-from whence.provenance.causes import Causes
+from whence.provenance.causes import Causes, referred_to
 from whence.provenance.copies import Rows
 from whence.provenance.graph import Fact
 from whence.provenance.show import show_fact
@@ -83,7 +83,7 @@ def find_repairs(
             bound = bound or f"{effort.changes} change{'s' * (effort.changes != 1)}"
             continue
         if (broken := supposition.refused(changes)) is not None:
-            following = _making_room(supposition, broken)
+            following = _making_room(supposition, causes, broken)
         else:
             with supposition.suppose(changes):
                 following = causes.changes()
@@ -121,11 +121,17 @@ def _is_like(changes: frozenset[Change], other: frozenset[Change], made_up: set[
     return not rest
 
 
-def _making_room(supposition: Supposition, broken: Broken) -> dict[Change, int]:
-    """A row whose key another one has can come if that goes; what else a table refuses, it refuses whatever else changes."""
-    if broken.other is None or not supposition.deriver.state.is_external(broken.relation, broken.other):
+def _making_room(supposition: Supposition, causes: Causes, broken: Broken) -> dict[Change, int]:
+    """What has to change besides: the row that has the key goes, or one that refers to what goes; what is referred to comes.
+
+    What a CHECK refuses, it refuses whatever else changes.
+    """
+    if broken.reference is not None:
+        return causes.insertions(referred_to(broken.row, broken.reference, supposition.session.program))
+    taken = broken.referring or (broken.relation, broken.other)
+    if taken[1] is None or not supposition.deriver.state.is_external(taken[0], taken[1]):
         return {}
-    return {Change("-", Fact(broken.relation, broken.other)): 0}
+    return {causes.copied("-", Fact(taken[0], taken[1])): 0}
 
 
 def _repair(changes: frozenset[Change], rows: Rows) -> Repair:

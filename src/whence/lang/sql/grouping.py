@@ -399,8 +399,8 @@ class Grouping:
             span=span_of(call.node),
         )
         # A body that cannot hold keeps its atoms, which say of which type the values would be.
-        kept = [_NEVER if part == tree.Truth(value=False) else part for part in conjuncts(conjunction(body))]
-        return result, tree.Aggregate(call.op, target, conjunction(kept), span_of(call.node))
+        whole = [_NEVER if part == tree.Truth(value=False) else part for part in conjuncts(conjunction(body))]
+        return result, tree.Aggregate(call.op, target, conjunction(whole), span_of(call.node))
 
     def _maybe_empty(
         self, call: Call, rows: list[tree.Formula], keys: list[tree.Term], *, grouped: bool
