@@ -125,6 +125,12 @@ test-long: setup java postgres chromium mosquitto  ## 20,000 random sequences on
 	WHENCE_LONG=1 WHENCE_EXAMPLES=1000 $(BIN)/pytest \
 		tests/{backends/spark,engine,events,exchange,faults,network,optimizer,pipeline/parts,plan,provenance,reasoning,sensors,serve,trees}
 
+SEED ?= 0
+COUNT ?= 10000
+.PHONY: compare-sql
+compare-sql: setup  ## random SQL beside DuckDB: COUNT statements from number SEED on
+	$(BIN)/python -m tests.lang.sql.beside_duckdb --count $(COUNT) --seed $(SEED)
+
 .PHONY: lint
 lint: setup  ## style, types and import order
 	$(BIN)/ruff check

@@ -2,7 +2,8 @@
 
 Tables are relations, which are sets. Updates of a table whose rows may be equal become updates of the relation and of its
 companion (`lang.tables`): a row that is there already comes as one more copy, and what is deleted is the last copy. An update
-that would break a constraint is refused. Updates count in their order: a key is free once the row that has it is deleted.
+that would break a constraint is refused. Updates count in their order: a key is free once the row that has it is deleted. What
+rows refer to is looked at as it is at the end of the epoch (`references`).
 
 Nothing is kept for that: what is there is looked up in the tables of the session, for all updates of an epoch at once, rows by
 an index on the columns of each key.
@@ -11,6 +12,7 @@ an index on the columns of each key.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -19,6 +21,7 @@ from whence.constraints import Broken, Constraints, key_of
 from whence.io.changes import Update
 from whence.lang.tables import Key, copies_there
 from whence.lang.types import Tuple, Value
+from whence.references import References
 
 Refuse = Callable[[Broken], None]
 
@@ -29,22 +32,38 @@ def admitted(
     """The updates as the relations take them, without those that break a constraint: these are told to `refuse`."""
     if not constraints:
         return list(updates)
-    by_table: dict[str, list[int]] = {}
-    for at, update in enumerate(updates):
-        if update.relation in constraints.tables:
-            by_table.setdefault(update.relation, []).append(at)
-    made: dict[int, Update | None] = {}
-    for name, places in by_table.items():
-        table = constraints.tables[name]
-        chosen = {at: updates[at] for at in places}
-        broken = _Keys(name, constraints, backend).broken(chosen) if table.keys or table.checks else {}
-        for found in broken.values():
-            refuse(found)
-        made.update(dict.fromkeys(broken))
+    of_tables = {at: update for at, update in enumerate(updates) if update.relation in constraints.tables}
+    broken = _broken(of_tables, constraints, backend)
+    for at in sorted(broken):
+        refuse(broken[at])
+    made: dict[int, Update | None] = dict.fromkeys(broken)
+    for name, table in constraints.tables.items():
         if table.copies is not None:
-            kept = {at: update for at, update in chosen.items() if at not in broken}
+            kept = {at: each for at, each in of_tables.items() if each.relation == name and at not in broken}
             made.update(_numbered(kept, name, table.copies, constraints, backend))
     return [each for at, update in enumerate(updates) if (each := made.get(at, update)) is not None]
+
+
+def _broken(updates: dict[int, Update], constraints: Constraints, backend: LocalBackend) -> dict[int, Broken]:
+    """The updates that break a constraint. Those that refer to rows are settled again as long as others are refused."""
+    references = References(constraints, backend, partial(_are_there, backend)) if constraints.references else None
+    found: dict[int, Broken] = {}
+    while True:
+        kept = {at: update for at, update in updates.items() if at not in found}
+        by_table: dict[str, dict[int, Update]] = {}
+        for at, update in kept.items():
+            by_table.setdefault(update.relation, {})[at] = update
+        more: dict[int, Broken] = {}
+        for name, own in by_table.items():
+            table = constraints.tables[name]
+            if table.keys or table.checks:
+                more |= _Keys(name, constraints, backend).broken(own)
+        if references is None:
+            return more
+        more = more or references.broken(kept)
+        if not more:
+            return found
+        found |= more
 
 
 def _numbered(

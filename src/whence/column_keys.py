@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import cast
 
 import numpy as np
@@ -44,6 +44,21 @@ def _repeated(columns: PlainColumns, key: Key, fields: Sequence[Field]) -> tuple
         return None
     at, other, _ = again[np.argmin(again[:, 0])]
     return int(places[at]), int(places[other])
+
+
+def rows_at(columns: PlainColumns, places: Sequence[int], fields: Sequence[Field]) -> Iterator[tuple[Value, ...]]:
+    """The values of each row in some columns."""
+    return zip(*(_values(columns.columns[at], fields[at].kind) for at in places), strict=True)
+
+
+def _values(column: Words | Coded, kind: Kind) -> list[Value]:
+    if isinstance(column, Coded):
+        texts: list[Value] = [column.values[place] for place in column.places.tolist()]
+        return texts
+    found: list[Value] = column.view(_BITS.get(base(kind), np.int64)).tolist()
+    if isinstance(kind, Nullable):
+        return [None if word == LEAST else value for word, value in zip(column.tolist(), found, strict=True)]
+    return found
 
 
 def _row(columns: PlainColumns, at: int, fields: Sequence[Field]) -> Tuple:

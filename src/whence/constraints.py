@@ -1,4 +1,4 @@
-"""What rows of SQL tables have to satisfy: keys and checks, and who breaks them."""
+"""What rows of SQL tables have to satisfy: keys, checks and references, and who breaks them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import cached_property
 
 from whence.lang.program import Program
 from whence.lang.table_facts import row_of
-from whence.lang.tables import Key, Table
+from whence.lang.tables import Key, Reference, Table
 from whence.lang.types import Tuple, Value
 from whence.limits import Limits
 from whence.plan import restrict
@@ -25,15 +25,23 @@ class ConstraintError(ValueError):
 
 @dataclass(frozen=True)
 class Broken:
-    """The row at some place of a sequence breaks a constraint; if that is a key, `other` has it already."""
+    """The row at some place of a sequence breaks a constraint; if that is a key, `other` has it already.
+
+    A row that refers to nothing has the `reference` that it breaks. One that is to go, and stays, is told with a row `referring`
+    to it.
+    """
 
     at: int
     relation: str
     row: Tuple
     constraint: str
     other: Tuple | None = None
+    reference: Reference | None = None
+    referring: tuple[str, Tuple] | None = None
 
     def __str__(self) -> str:
+        if self.referring is not None:
+            return f"{fact_text(self.relation, self.row)} cannot go: {fact_text(*self.referring)} refers to it"
         text = f"{fact_text(self.relation, self.row)} breaks {self.constraint}"
         if self.other is None:
             return text
@@ -42,6 +50,10 @@ class Broken:
 
     @property
     def advice(self) -> str:
+        if self.referring is not None:
+            return "delete what refers to it in the same epoch"
+        if self.reference is not None:
+            return "leave it out, or insert what it refers to in the same epoch"
         return "leave it out" if self.other is None else "leave it out, or delete the other one first"
 
 
@@ -68,6 +80,11 @@ class Constraints:
 
     def __bool__(self) -> bool:
         return any(table.keys or table.checks or table.copies for table in self.tables.values())
+
+    @cached_property
+    def references(self) -> tuple[tuple[str, Reference], ...]:
+        """What rows of tables refer to, each with the table."""
+        return tuple((name, each) for name, table in self.tables.items() for each in table.references)
 
     @cached_property
     def written(self) -> Mapping[str, Mapping[Tuple, int]]:
@@ -129,4 +146,8 @@ class Constraints:
 
 
 def key_of(row: Tuple, key: Key) -> tuple[Value, ...]:
-    return tuple([row[at] for at in key.columns])
+    return values_at(row, key.columns)
+
+
+def values_at(row: Tuple, columns: Iterable[int]) -> tuple[Value, ...]:
+    return tuple([row[at] for at in columns])

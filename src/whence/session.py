@@ -31,6 +31,7 @@ from whence.limits import Limits
 from whence.prepared import STRATEGIES, Prepared, prepare
 from whence.query import Answer, ask
 from whence.reader import Reader, SessionStats, Work, work_of
+from whence.references import check_loaded
 
 __all__ = ["STRATEGIES", "Ranking", "Session", "SessionStats", "Work", "evaluate", "evaluated"]
 
@@ -99,6 +100,7 @@ class Session(Reader):
             if self.prepared.constraints and windows is None:  # what was let in before need not be looked at again
                 listed = self._let_in(listed)
                 check_columns(columns, self.prepared.constraints)
+                check_loaded({**listed, **columns}, self.prepared.constraints)
         self._atomic.start(listed, columns)
         self.epoch += 1
         self.last_epoch = work_of(stats)

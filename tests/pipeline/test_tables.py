@@ -14,11 +14,11 @@ from random import Random
 import pytest
 
 from whence import Update, load
+from whence.io.bags import as_often
 from whence.io.changes import Changes, Epoch
 from whence.lang.bags import changes_of_bag
 from whence.lang.program import Program
 from whence.lang.types import Tuple
-from whence.pipeline.bags import as_often
 from whence.pipeline.files import StateError
 from whence.pipeline.keeper import ResidentKeeper
 from whence.pipeline.options import RunOptions
@@ -160,7 +160,7 @@ def test_a_table_without_a_key_is_kept_in_one_piece_and_keys_are_not_enforced_in
         divide(PROGRAM, PROGRAM.outputs)
     store = WholeStore.open(tmp_path, KEYED)
     asked = choose(store, {}, partitions=2, limit=10, cores=lambda: 2)
-    assert asked.reason == "as asked for; the keys and checks of its tables are not enforced in parts"
+    assert asked.reason == "as asked for; the constraints of its tables are not enforced in parts"
     grown = choose(store, {"k": range(20)}, partitions=None, limit=10, cores=lambda: 2)
-    assert (grown.parts, grown.reason) == (None, "20 rows are more than 10, but keys and checks of tables are enforced")
+    assert (grown.parts, grown.reason) == (None, "20 rows are more than 10, but constraints of tables are enforced")
     store.close()

@@ -14,6 +14,7 @@ from tests.lang.sql.statements import TABLES as RANDOM_TABLES
 from whence import ProgramError, Session, Update, load
 from whence.lang.types import Tuple
 from whence.provenance.check import Checker
+from whence.provenance.copies import Rows
 from whence.provenance.derive import Deriver
 from whence.provenance.expand import derivation_graph
 from whence.provenance.export import EXPORTS, graph_of_proof
@@ -186,14 +187,14 @@ def proved_and_shown(session: Session) -> int:
     program, deriver = session.program, Deriver(session)
     helpers = {name for name, relation in program.relations.items() if relation.helper}
     checker = Checker(program, session.base())
-    rows = 0
+    rows, rows_of = 0, Rows(program).of
     for name in views(session):
         for row in session.relation(name):
             proof, _ = smallest_proof(deriver, Fact(name, row))
             checker.check(proof)
             shown = proof_of_views(proof, program)
             assert shown.fact == proof.fact
-            assert leaves(shown) == leaves(proof)
+            assert leaves(shown) == {rows_of(each) for each in leaves(proof)}
             assert not relations(shown) & helpers
             assert all(each.firing is None or each.fact == each.firing.head for each in shown)
             assert all(

@@ -13,16 +13,18 @@ from pathlib import Path
 import typer
 
 from whence.lang import Program, ProgramError, load_file
+from whence.lang.bags import named_relations
+from whence.lang.tables import taking_updates
 
 
 def relations(context: typer.Context, incomplete: str) -> list[str]:
     program = _program(context)
-    return [] if program is None else _fitting(program.relations, incomplete)
+    return [] if program is None else _fitting(named_relations(program), incomplete)
 
 
 def base_relations(context: typer.Context, incomplete: str) -> list[str]:
     program = _program(context)
-    return [] if program is None else _fitting(program.base_relations, incomplete)
+    return [] if program is None else _fitting(taking_updates(program), incomplete)
 
 
 def facts(context: typer.Context, incomplete: str) -> list[str]:
@@ -30,7 +32,7 @@ def facts(context: typer.Context, incomplete: str) -> list[str]:
     program = _program(context)
     if program is None:
         return []
-    names = _fitting(program.relations, incomplete)
+    names = _fitting(named_relations(program), incomplete)
     return [f"{name}({', '.join('_' * program.relations[name].arity)})" for name in names]
 
 
@@ -55,4 +57,4 @@ def _program(context: typer.Context) -> Program | None:
 
 
 def _fitting(names: Iterable[str], incomplete: str) -> list[str]:
-    return [name for name in names if name.startswith(incomplete) and "!" not in name]
+    return [name for name in names if name.startswith(incomplete)]

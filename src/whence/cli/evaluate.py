@@ -246,6 +246,7 @@ def read_inputs(program: Program, folder: Path, progress: Progress) -> dict[str,
             failed = True
     if failed:
         raise typer.Exit(1)
+    tables.check_references()
     return given | {name: set(rows) for name, rows in tables.copies.items()}
 
 

@@ -31,6 +31,7 @@ from whence.cli.questions import (
     time_limit,
 )
 from whence.cli.terminal import err
+from whence.lang.program import Program
 from whence.provenance.derivations import CannotExplain
 from whence.provenance.graph import DerivationGraph, Fact
 from whence.provenance.how import how as ask
@@ -120,7 +121,9 @@ def how(
                 annotate = _narrowed(given, among, name)
                 with Progress(err, f"evaluating in {name}", quiet=False), suppress(TimeoutError), time_limit(seconds):
                     found = (
-                        {name: ask(graph, each, name, annotate)} if semirings else _value(graph, each, name, annotate)
+                        {name: ask(graph, each, name, annotate, program=subject.program)}
+                        if semirings
+                        else _value(graph, each, name, annotate, subject.program)
                     )
                 values |= found
             answers[each] = values
@@ -149,10 +152,12 @@ def _print_values(fact: Fact, values: Mapping[str, str | None], seconds: float) 
         typer.echo(f"  {name:<{width}}  {late if text is None else text}")
 
 
-def _value(graph: DerivationGraph, asked: Fact, name: str, annotate: Callable[[Fact], Any]) -> dict[str, str | None]:
+def _value(
+    graph: DerivationGraph, asked: Fact, name: str, annotate: Callable[[Fact], Any], program: Program
+) -> dict[str, str | None]:
     """The value in a semiring; the first terms of a series where a polynomial has no end."""
     try:
-        return {name: ask(graph, asked, name, annotate)}
+        return {name: ask(graph, asked, name, annotate, program=program)}
     except NotInThisSemiring:
-        first = ask(graph, asked, "series", annotate)
+        first = ask(graph, asked, "series", annotate, program=program)
         return {"series": f"{first} + …" if first != "0" else "without end, and no term is short enough to be shown"}

@@ -24,6 +24,7 @@ from whence.io.confined import refuse_files_outside
 from whence.io.json_text import write_json
 from whence.io.order import sort_rows
 from whence.lang.program import Program, lasting
+from whence.lang.tables import taking_updates
 from whence.lang.types import Tuple
 from whence.pipeline.parts.open import read_state
 from whence.pipeline.parts.store import PartedStore
@@ -247,13 +248,13 @@ def base_facts_argument(text: str, subject: LiveDerivations, name: str) -> list[
 
 def _refuse_derived(relation: str, program: Program, name: str) -> None:
     if relation not in program.base_relations:
-        base = ", ".join(program.base_relations)
+        base = ", ".join(taking_updates(program))
         raise typer.BadParameter(f"{relation} is derived by rules; base relations are {base}", param_hint=name)
 
 
 def refuse_unknown_base(name: str, program: Program, option: str) -> None:
     if name not in program.base_relations:
-        raise unknown("base relation", name, program.base_relations, option)
+        raise unknown("base relation", name, taking_updates(program), option)
 
 
 def bounds_of(depth: int | None, max_facts: int, seconds: float | None) -> Bounds:

@@ -13,6 +13,7 @@ from whence.cli.programs import ConfinedOption, FunctionsOption
 from whence.cli.questions import FactsOption, SubjectArgument, answering, open_session
 from whence.cli.shell_lines import Mistake, Shell
 from whence.cli.terminal import err, out, show
+from whence.lang.bags import named_relations
 
 _QUIT = (".quit", ".exit", "quit", "exit")
 
@@ -64,11 +65,8 @@ def _typed(asked: Shell) -> Iterator[str]:
         auto_suggest=AutoSuggestFromHistory(),
         complete_while_typing=False,
     )
-    program = asked.session.program
-    show(
-        out,
-        f"{len(program.relations)} relations, {len(program.rules)} rules; .help shows what can be asked, Tab completes",
-    )
+    relations = len(named_relations(asked.session.program))
+    show(out, f"{relations} relations; .help shows what can be asked, Tab completes")
     while True:
         try:
             yield prompt.prompt("whence> ")

@@ -11,10 +11,12 @@ from whence.cli.questions import facts_that_fit
 from whence.cli.terminal import counted
 from whence.cli.whatif import told as told_changes
 from whence.cli.whynot import told as told_whynot
+from whence.io.bags import as_often
 from whence.io.changes import Changes, Update
 from whence.io.order import sort_rows
 from whence.io.updates import reported_writing
 from whence.lang import ProgramError
+from whence.lang.bags import bag_rows, named_relations
 from whence.lang.diagnostics import render
 from whence.lang.program import output_names
 from whence.limits import RunawayError
@@ -22,7 +24,7 @@ from whence.provenance import Bounds, CannotExplain, Fact, graph_of, how, whatif
 from whence.provenance.base import check_relation, parse_fact
 from whence.provenance.derive import Deriver
 from whence.provenance.matching import parse_pattern
-from whence.provenance.show import show_fact, show_value
+from whence.provenance.show import by_shown_name, show_fact, show_value, source_text
 from whence.provenance.whynot import closest_absent
 from whence.query import Answer
 from whence.session import Session
@@ -151,7 +153,7 @@ class Shell:
             graph = graph_of(self.session, *fact, bounds=Bounds(None, _FACTS, _SECONDS))
             yield show_fact(fact)
             for semiring in _SEMIRINGS:
-                yield f"  {semiring:<10}  {how(graph, fact, semiring)}"
+                yield f"  {semiring:<10}  {how(graph, fact, semiring, program=self.session.program)}"
 
     def _whynot(self, text: str) -> Iterator[str]:
         asked = parse_pattern(_bare(text), self.session.program)
@@ -171,7 +173,8 @@ class Shell:
     # -- changes
 
     def _update(self, text: str) -> Iterator[str]:
-        yield from self._told(self.session.apply(self._updates(text)), "nothing changes")
+        changes = self.session.apply(self._updates(text))
+        yield from self._told(as_often(self.session.program, changes), "nothing changes")
 
     def _updates(self, text: str) -> list[Update]:
         """`+ FACT - FACT …`; a pattern behind a minus is every fact that fits."""
@@ -234,7 +237,8 @@ class Shell:
     def _relations(self) -> Iterator[str]:
         program, base = self.session.program, set(self.session.prepared.base)
         lines = []
-        for name, relation in program.relations.items():
+        for name in named_relations(program):
+            relation = program.relations[name]
             columns = ", ".join(f"{each.name}:{each.type}" for each in relation.fields)
             rows = f"{len(self.session.relation(name)):,}"
             lines.append([f"{name}({columns})", "base" if name in base else "view", rows])
@@ -243,10 +247,13 @@ class Shell:
     def _rules(self, relation: str) -> Iterator[str]:
         if relation:
             check_relation(relation, self.session.program)
-        for rule in self.session.program.rules:
-            if not rule.is_fact and relation in ("", rule.head.relation):
-                text = " ".join(_text_of(self.session, rule.span).split())
-                yield text if text.startswith(rule.name) else f"{rule.name}  {text}"
+        program = self.session.program
+        known, views = set(named_relations(program)), dict(bag_rows(program))
+        for name, rule in by_shown_name(program):
+            head = views.get(rule.head.relation, rule.head.relation)
+            if not rule.is_fact and head in known and relation in ("", head):
+                text = source_text(program, rule.span)
+                yield text if text.startswith(name) else f"{name}  {text}"
 
     def _stats(self) -> Iterator[str]:
         work = self.session.last_epoch

@@ -11,6 +11,7 @@ from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.lexers import Lexer
 
 from whence.cli.shell_lines import Shell
+from whence.lang.bags import named_relations
 from whence.lookup import LiveTable
 from whence.provenance.matching import split_values
 from whence.provenance.show import show_value
@@ -47,13 +48,14 @@ class Words(Completer):
         if inside is not None and inside[1] in program.relations and not is_select(before):
             yield from self._values(inside[1], list(split_values(inside[2])))
             return
+        named = named_relations(program)
         found = _WORD.search(before)
         word = "" if found is None else found[0]
         if is_select(before):
-            columns = (each.name for relation in program.relations.values() for each in relation.fields)
-            offered = [*program.relations, *dict.fromkeys(columns)]
+            columns = (each.name for name in named for each in program.relations[name].fields)
+            offered = [*named, *dict.fromkeys(columns)]
         else:
-            offered = [f"{name}(" for name in program.relations]
+            offered = [f"{name}(" for name in named]
             if before.strip() == word:
                 offered += [*self.shell.commands, *(f"{each} " for each in _QUESTIONS)]
         for each in offered:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from whence.constraints import Constraints
+from whence.constraints import ConstraintError, Constraints
 from whence.io import FactError
 from whence.lang.program import Program
 from whence.lang.tables import numbered
 from whence.lang.types import Tuple
+from whence.references import check_loaded
 
 CONSTRAINT_HINT = "correct the rows, or take the constraint out of the CREATE TABLE"
 
@@ -16,6 +17,7 @@ class ReadTables:
 
     def __init__(self, program: Program) -> None:
         self._constraints = Constraints(program)
+        self._read = {each.relation for each in program.transfers_of("input")}
         self._rows: dict[str, list[Tuple]] = {}
         self._origins: dict[str, list[tuple[str, int]]] = {}
         self.copies: dict[str, list[Tuple]] = {}
@@ -34,6 +36,18 @@ class ReadTables:
             return rows
         first, self.copies[companion] = numbered(every, self._constraints.written[name])
         return first
+
+    def check_references(self) -> None:
+        """Raises FactError for a row that refers to nothing, once all is read. What comes by column, a session looks at."""
+        asked = {each for name, reference in self._constraints.references for each in (name, reference.table)}
+        if any(name not in self._read and not self._constraints.written[name] for name in asked):
+            return
+        try:
+            check_loaded(self._rows, self._constraints)
+        except ConstraintError as error:
+            broken = error.broken
+            place = self._place(self._origins.get(broken.relation, []), broken.at)
+            raise FactError([f"{place}: {broken}"], hints=[CONSTRAINT_HINT]) from None
 
     @staticmethod
     def _place(origins: list[tuple[str, int]], at: int) -> str:

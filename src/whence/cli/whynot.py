@@ -25,6 +25,7 @@ from whence.cli.questions import (
 )
 from whence.cli.terminal import err, show
 from whence.lang.program import Program
+from whence.provenance.attempts import Attempt
 from whence.provenance.derivations import CannotExplain, LiveDerivations
 from whence.provenance.derive import Deriver
 from whence.provenance.graph import Fact
@@ -32,7 +33,7 @@ from whence.provenance.matching import parse_pattern
 from whence.provenance.repairs import Effort, Repair
 from whence.provenance.show import show_fact, show_rules, show_value
 from whence.provenance.to_json import whynot_to_json
-from whence.provenance.whynot import Attempt, WhyNot, closest_absent
+from whence.provenance.whynot import WhyNot, closest_absent
 from whence.provenance.whynot import whynot as ask
 from whence.session import Session
 

@@ -39,6 +39,17 @@ def is_helper(name: str) -> bool:
     return name.endswith(_SUFFIX) or "!" in name
 
 
+def named_relations(program: Program) -> tuple[str, ...]:
+    """The relations that whoever wrote the program knows: tables and views without what stands behind them."""
+    tables = [relation.table for relation in program.relations.values() if relation.table is not None]
+    behind = {each for table in tables for each in (table.copies, table.rows)}
+    return tuple(
+        name
+        for name, relation in program.relations.items()
+        if not relation.helper and name not in behind and "!" not in name
+    )
+
+
 def with_copies(program: Program, names: Iterable[str]) -> tuple[str, ...]:
     """The relations, each with its companion."""
     return tuple(each for name in names for each in (name, copies_of(program, name)) if each is not None)

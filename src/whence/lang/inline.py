@@ -70,7 +70,7 @@ def inline_relations(
     names = _inlinable(module, relations, rules, subsumptions, transfers)
     if not names:
         return Inlined(dict(relations), rules, subsumptions)
-    expansion = _Expansion({})
+    expansion = Expansion({})
     own = {name: [rule for rule in rules if rule.head.relation == name] for name in names}
     for name in names:  # what a relation uses comes before it
         expansion.definitions[name] = [each for rule in own[name] for each in expansion.rules_of(rule)]
@@ -122,7 +122,7 @@ def _inlinable(
         name: {part.relation for rule in each for part in tree.walk(rule.body) if isinstance(part, Atom)} & own.keys()
         for name, each in own.items()
     }
-    return list(_in_order(uses))
+    return list(in_order(uses))
 
 
 def _is_plain(relation: Relation) -> bool:
@@ -130,7 +130,7 @@ def _is_plain(relation: Relation) -> bool:
     return relation == Relation(relation.name, relation.fields, relation.span)
 
 
-def _in_order(uses: Mapping[str, set[str]]) -> Iterator[str]:
+def in_order(uses: Mapping[str, set[str]]) -> Iterator[str]:
     """Those that use no others first; what is in a cycle, or uses such, is left out."""
     done: set[str] = set()
     while ready := [name for name, used in uses.items() if name not in done and used <= done]:
@@ -139,10 +139,14 @@ def _in_order(uses: Mapping[str, set[str]]) -> Iterator[str]:
 
 
 @dataclass
-class _Expansion:
-    """`definitions` are the rules of inline relations, written out themselves."""
+class Expansion:
+    """`definitions` are the rules of inline relations, written out themselves.
+
+    With `only_atoms`, negations and aggregates stay as they are.
+    """
 
     definitions: dict[str, list[Rule]]
+    only_atoms: bool = False
     copies: int = 0
 
     def __post_init__(self) -> None:
@@ -183,6 +187,8 @@ class _Expansion:
         match literal:
             case Atom(relation=relation) if relation in self.definitions:
                 return [self._applied(rule, literal) for rule in self.definitions[relation]]
+            case _ if self.only_atoms:
+                return None
             case Negation(atom=atom) if atom.relation in self.definitions:
                 return self._denied(atom)
             case Aggregation(bodies=bodies, outer=outer):

@@ -228,6 +228,8 @@ class _Errors:
 
 def _warn_unused(declarations: Declarations, rules: list[FlatRule], errors: _Errors, diagnostics: Diagnostics) -> None:
     read: set[str] = {transfer.relation for transfer in declarations.transfers if transfer.kind != "input"}
+    tables = (relation.table for relation in declarations.relations.values() if relation.table is not None)
+    read |= {reference.table for table in tables for reference in table.references}
     filled: set[str] = {transfer.relation for transfer in declarations.transfers if transfer.kind == "input"}
     filled |= {name for name, relation in declarations.relations.items() if relation.role}
     for span, split in groupby(rules, key=lambda rule: rule.span):  # what one rule was split into stands together

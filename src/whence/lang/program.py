@@ -157,6 +157,11 @@ class Rule:
     def is_fact(self) -> bool:
         return not self.body
 
+    @property
+    def is_query(self) -> bool:
+        """Whether it is of a query in SQL, which is its one place; other rules have a head that stands somewhere in them."""
+        return self.head.span == self.span
+
 
 @dataclass(frozen=True, slots=True)
 class Subsumption:

@@ -38,6 +38,16 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True)
+class Reference:
+    """What a row has in these columns, some row of a table has in `keys`; a row that is nil in one of them refers to none."""
+
+    columns: tuple[int, ...]
+    table: str
+    keys: tuple[int, ...]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Table:
     """What CREATE TABLE says of rows beside their columns.
 
@@ -46,6 +56,7 @@ class Table:
 
     keys: tuple[Key, ...] = ()
     checks: tuple[Check, ...] = ()
+    references: tuple[Reference, ...] = ()
     copies: str | None = None
     rows: str | None = None
 
@@ -66,7 +77,7 @@ def bag_tables(program: Program) -> dict[str, str]:
 def has_constraints(program: Program) -> bool:
     """Whether there are rows that a table of the program cannot take."""
     tables = (relation.table for relation in program.relations.values() if relation.table is not None)
-    return any(table.keys or table.checks for table in tables)
+    return any(table.keys or table.checks or table.references for table in tables)
 
 
 def as_relations(program: Program) -> Program:

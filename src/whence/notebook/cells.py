@@ -122,7 +122,9 @@ def _why(session: Session, text: str) -> Why:
 
 
 def _how(session: Session, text: str) -> Text:
-    found = ((fact, how(graph_of(session, *fact), fact)) for fact in _facts(session, text)[:_MOST])
+    found = (
+        (fact, how(graph_of(session, *fact), fact, program=session.program)) for fact in _facts(session, text)[:_MOST]
+    )
     return Text("\n".join(f"{show_fact(fact)}  {value}" for fact, value in found))
 
 

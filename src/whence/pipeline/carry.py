@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from whence.constraints import Constraints
+from whence.constraints import ConstraintError, Constraints
 from whence.io.values import parse_value
 from whence.lang.program import Program, Relation
 from whence.lang.tables import bag_tables
 from whence.lang.types import Tuple
 from whence.pipeline.base import Base
 from whence.pipeline.files import StateError
+from whence.references import check_loaded
 
 # The values of columns that are new, as fact files have them: relation, column, text.
 Defaults = Mapping[str, Mapping[str, str]]
@@ -58,6 +59,14 @@ def _problems(base: Base, before: Program, after: Program, defaults: Defaults) -
             broken = next(constraints.broken(name, list(base.rows[name])), None)
             if broken is not None:
                 yield f"{broken}: a state keeps its rows"
+    asked = {each for name, reference in constraints.references for each in (name, reference.table)}
+    if all(
+        name not in before.relations or before.relations[name].fields == after.relations[name].fields for name in asked
+    ):
+        try:
+            check_loaded(base.rows, constraints)
+        except ConstraintError as error:
+            yield f"{error.broken}: a state keeps its rows"
     for name, columns in defaults.items():
         declared = {each.name for each in after.relations[name].fields} if name in after.relations else set()
         for column in columns:

@@ -7,6 +7,7 @@
 (Repair(insertions=(Fact(relation='e', tuple=(1,)),), deletions=()),)
 """
 
+from whence.provenance.attempts import Attempt
 from whence.provenance.derivations import CannotExplain, Derivations
 from whence.provenance.expand import Bounds, derivation_graph
 from whence.provenance.graph import Absence, Aggregated, Derivation, DerivationGraph, Fact
@@ -20,7 +21,7 @@ from whence.provenance.responsibility import Contribution, contributions
 from whence.provenance.solve import solve_graph
 from whence.provenance.whatif import Dependence, rank_dependence, whatif
 from whence.provenance.why import Why, graph_of, why
-from whence.provenance.whynot import Attempt, WhyNot, whynot
+from whence.provenance.whynot import WhyNot, whynot
 
 __all__ = [
     "Absence",

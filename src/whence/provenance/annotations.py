@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterable
 from typing import Generic, TypeVar
 
 from whence.lang.program import Program
+from whence.lang.tables import taking_updates
 from whence.provenance.base import check_relation, parse_fact
+from whence.provenance.copies import Rows
 from whence.provenance.derivations import CannotExplain
 from whence.provenance.graph import Fact
 from whence.provenance.show import show_fact
@@ -29,6 +31,7 @@ class Annotations(Generic[V]):
     ) -> None:
         """Raises ValueError for what does not fit the program. Those `of_views` are given to facts of any relation."""
         self.facts: dict[Fact, V] = {}
+        self._rows = Rows(program)
         self._relations: dict[str, Callable[[Fact], V]] = {}
         for spec in specs:
             name, equals, text = spec.rpartition("=")
@@ -50,6 +53,7 @@ class Annotations(Generic[V]):
                 self._relations[name] = _always(parse(text))
 
     def __call__(self, fact: Fact) -> V | None:
+        fact = self._rows.of(fact)
         if fact in self.facts:
             return self.facts[fact]
         of_relation = self._relations.get(fact.relation)
@@ -74,7 +78,7 @@ class Annotations(Generic[V]):
 
 def _refuse_derived(name: str, program: Program) -> None:
     if name not in program.base_relations and not any(rule.is_fact for rule in program.rules_for(name)):
-        base = ", ".join(program.base_relations)
+        base = ", ".join(taking_updates(program))
         raise ValueError(f"{name} is derived by rules, and values are given to base facts: those of {base}")
 
 

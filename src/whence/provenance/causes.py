@@ -15,12 +15,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count, islice, product
 
+from whence.lang.fit import fits as can_hold
 from whence.lang.order import is_ready
 from whence.lang.program import Aggregation, Atom, Comparison, Const, Literal, Negation, Program, Rule, Term, Var
 from whence.lang.scalars import is_scalar
+from whence.lang.tables import Reference, bag_tables
 from whence.lang.tree import walk
-from whence.lang.types import FLOAT, NUMBER, SYMBOL, UNSIGNED, Kind, Nullable, Value, base, is_whole
+from whence.lang.types import FLOAT, NUMBER, SYMBOL, UNSIGNED, Kind, Nullable, Tuple, Value, base, is_whole
 from whence.lang.undefined import Undefined
+from whence.provenance.copies import Rows
 from whence.provenance.derivations import CannotExplain, nothing_derives
 from whence.provenance.derive import EQREL, Deriver
 from whence.provenance.expand import Bounds
@@ -66,6 +69,8 @@ class Causes:
         self.seconds = seconds
         self.bound = ""
         self._base = frozenset(deriver.program.base_relations)
+        self._rows = Rows(deriver.program)
+        self._companions = bag_tables(deriver.program)
         self._watched = _watched(deriver.program)
         self._samples: dict[Kind, list[Value]] | None = None
         self.made_up: set[Value] = set()
@@ -74,16 +79,7 @@ class Causes:
         """Every repair of the fact, which does not hold, has one of these. With each, how much of it is made up: nothing of a
         fact that goes, little of one whose values are all asked for, more with each value that may be another.
         """
-        self._found: dict[Change, int] = {}
-        self._goals: dict[Absence, None] = {}
-        self._deadline = time.monotonic() + self.seconds
-        self._wide: dict[str, list[Absence]] = {}
-        self._broken: set[Fact] = set()
-        self._open: dict[Absence, None] = {}
-        self._missed: dict[str, dict[Absence, None]] = {}
-        self._pending: list[Absence] = []
-        self._samples = None
-        self._invented: dict[Kind, list[Value]] = {}
+        self._begin()
         self._want(Absence(self.fact.relation, self.fact.tuple))
         looked_into = 0
         while self._pending:
@@ -94,6 +90,24 @@ class Causes:
             self._make(self._pending.pop(0))
         self._let_coincide()
         return self._found
+
+    def insertions(self, goal: Absence) -> dict[Change, int]:
+        """The base facts that would fit."""
+        self._begin()
+        self._insert(goal)
+        return self._found
+
+    def _begin(self) -> None:
+        self._found: dict[Change, int] = {}
+        self._goals: dict[Absence, None] = {}
+        self._deadline = time.monotonic() + self.seconds
+        self._wide: dict[str, list[Absence]] = {}
+        self._broken: set[Fact] = set()
+        self._open: dict[Absence, None] = {}
+        self._missed: dict[str, dict[Absence, None]] = {}
+        self._pending: list[Absence] = []
+        self._samples = None
+        self._invented: dict[Kind, list[Value]] = {}
 
     # -- facts that have to come
 
@@ -118,7 +132,11 @@ class Causes:
         self._insert(goal)
         if self.deriver.is_equivalence(goal.relation):
             self._join_classes(goal)
+        types = self.deriver.program.types
         for prepared in self.deriver.prepared(goal.relation):
+            asked = zip(prepared.rule.head.args, goal.pattern, strict=True)
+            if any(value is None and not can_hold(None, arg.kind, types) for arg, value in asked):
+                continue
             start = {
                 name: value
                 for name, value in zip(prepared.columns, goal.pattern, strict=True)
@@ -153,10 +171,21 @@ class Causes:
     def _add(self, goal: Absence, facts: Iterable[Fact]) -> None:
         filled = sum(map(has_wildcards, goal.pattern))
         for fact in facts:
-            if not self.deriver.holds(fact):
+            change = self.copied("+", fact)
+            if not self.deriver.holds(change.fact):
                 invented = sum(any(value in each for each in self._invented.values()) for value in fact.tuple)
-                change, made_up = Change("+", fact), 1 + filled + 3 * invented
+                made_up = 1 + filled + 3 * invented
                 self._found[change] = min(made_up, self._found.get(change, made_up))
+
+    def copied(self, op: str, fact: Fact) -> Change:
+        """The change of a base fact. Of a table's equal rows the last copy goes, or one more comes."""
+        row = self._rows.of(fact)
+        companion = self._companions.get(row.relation)
+        if companion is None:
+            return Change(op, fact)
+        others = self.deriver.state.tables[companion].lookup(tuple(range(len(row.tuple))), row.tuple)
+        number = len(others) + self.deriver.holds(row) + (op == "+")
+        return Change(op, row if number <= 1 else Fact(companion, (*row.tuple, number)))
 
     def _let_coincide(self) -> None:
         """One fact may be what two atoms miss: facts with wildcards take values from others of their relation."""
@@ -277,7 +306,7 @@ class Causes:
         for part in proof:
             if part.firing is None:
                 if self.deriver.state.is_external(*part.fact):
-                    self._found[Change("-", part.fact)] = 0
+                    self._found[self.copied("-", part.fact)] = 0
                 continue
             for absence in part.firing.absent:
                 self._want(absence)
@@ -332,6 +361,9 @@ class Causes:
             if not has_wildcards(value):
                 choices.append([value])  # type: ignore[list-item]
                 continue
+            if new_key := self._new_key(goal.relation, at):
+                choices.append(new_key)
+                continue
             beside = sorted({row[at] for row in self.deriver.state.sample(goal.relation, _VALUES)}, key=show_value)
             others = self._values(fields[at].kind, near)
             matters = near is None or atom is None or _is_shared(atom.args[at], near.rule)
@@ -342,9 +374,26 @@ class Causes:
                 new = self._invented[fields[at].kind] if value is ANY and goal.relation in self._watched else []
                 alike = list(dict.fromkeys([*alike[:1], *new]))
             choices.append(alike)
+        types = self.deriver.program.types
+        choices = [
+            [value for value in each if can_hold(value, field.kind, types)]
+            for each, field in zip(choices, fields, strict=True)
+        ]
         if _number(choices) > _FACTS:
             self.bound = self.bound or "the values that facts have"
         return [Fact(goal.relation, row) for row in islice(product(*choices), _FACTS)]
+
+    def _new_key(self, relation: str, at: int) -> list[Value]:
+        """A value that no row has yet, if the column alone tells the rows of a table apart: any such will do."""
+        declared = self.deriver.program.relations[relation]
+        if declared.table is None or not any(key.columns == (at,) for key in declared.table.keys):
+            return []
+        held = self.deriver.state.tables[relation]
+        kind = base(declared.fields[at].kind)
+        met = [row[at] for row in self.deriver.state.sample(relation, 4 * _VALUES)]
+        last = max((value for value in met if isinstance(value, int)), default=0)
+        new: Iterable[Value] = count(last + 1) if kind == NUMBER else (f"new{number}" for number in count(1))
+        return [next(value for value in new if not held.lookup((at,), (value,)))] if kind in (NUMBER, SYMBOL) else []
 
     def _values(self, kind: Kind, near: _Near | None) -> list[Value]:
         """Values of a kind: those of the question, of the rule and its assignment, of other facts."""
@@ -364,12 +413,20 @@ class Causes:
                 fields = self.deriver.program.relations[name].fields
                 for row in self.deriver.state.sample(name, 4 * _VALUES):
                     for field, value in zip(fields, row, strict=True):
-                        found.setdefault(field.kind, set()).add(value)
+                        found.setdefault(base(field.kind), set()).add(value)
             for part in walk(tuple(self.deriver.program.rules)):
                 if isinstance(part, Const):
-                    found.setdefault(part.kind, set()).add(part.value)
-            self._samples = {each: sorted(values, key=show_value) for each, values in found.items()}
-        return self._samples.get(kind, [])
+                    found.setdefault(base(part.kind), set()).add(part.value)
+            self._samples = {each: sorted(values - {None}, key=show_value) for each, values in found.items()}
+        known = self._samples.get(base(kind), [])
+        return [None, *known] if isinstance(kind, Nullable) else known
+
+
+def referred_to(row: Tuple, reference: Reference, program: Program) -> Absence:
+    """What a row of a table refers to."""
+    known = {key: row[at] for at, key in zip(reference.columns, reference.keys, strict=True)}
+    arity = program.relations[reference.table].arity
+    return Absence(reference.table, tuple(known.get(at, ANY) for at in range(arity)))
 
 
 def _number(choices: Iterable[Sequence[object]]) -> int:

@@ -106,7 +106,7 @@ class Deriver(LiveDerivations):
 
     def firings(self, rule: Rule, fact: Fact) -> Iterator[Derivation]:
         """The firings of one rule, which need not be the program's, that make the fact."""
-        prepared = self._prepare(rule)
+        prepared = self.prepare(rule)
         for environment in self.environments(prepared, fact):
             yield from firings(prepared.rule, fact, environment, self.solver)
 
@@ -132,10 +132,11 @@ class Deriver(LiveDerivations):
     def prepared(self, relation: str) -> tuple[PreparedRule, ...]:
         if relation not in self._prepared:
             rules = (rule for rule in self.program.rules_for(relation) if not rule.is_fact)
-            self._prepared[relation] = tuple(self._prepare(rule) for rule in rules)
+            self._prepared[relation] = tuple(self.prepare(rule) for rule in rules)
         return self._prepared[relation]
 
-    def _prepare(self, rule: Rule) -> PreparedRule:
+    def prepare(self, rule: Rule) -> PreparedRule:
+        """The rule, which need not be the program's, for a search."""
         if counter := counter_in(rule):
             raise CannotExplain(f"rule {rule.name} has {counter}(): which row got which number cannot be retraced")
         named = replace(rule, body=name_wildcards(rule.body))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from whence.lang.program import Program
+from whence.provenance.copies import Rows
 from whence.provenance.graph import DerivationGraph, Fact
 from whence.provenance.show import show_fact
 from whence.provenance.solve import solve_graph
@@ -12,9 +14,16 @@ from whence.semiring import SEMIRINGS
 
 
 def how(
-    graph: DerivationGraph, fact: Fact, semiring: str = "posbool", annotate: Callable[[Fact], Any] | None = None
+    graph: DerivationGraph,
+    fact: Fact,
+    semiring: str = "posbool",
+    annotate: Callable[[Fact], Any] | None = None,
+    *,
+    program: Program | None = None,
 ) -> str:
     """The annotation of a fact, as text; `annotate` gives those of base facts, which else stand for themselves.
+
+    Equal rows of a table go by the same name if the `program` is given.
 
     Raises NotInThisSemiring where the semiring has no value for it.
 
@@ -27,9 +36,11 @@ def how(
     ('e(1) + e(1)*f(1)', '{{e(1)}}')
     """
     algebra = SEMIRINGS[semiring]
+    row_of = Rows(program).of if program is not None else None
 
     def annotation(base: Fact) -> Any:
-        given = None if annotate is None else annotate(base)
-        return algebra.variable(show_fact(base)) if given is None else given
+        named = base if row_of is None else row_of(base)
+        given = None if annotate is None else annotate(named)
+        return algebra.variable(show_fact(named)) if given is None else given
 
     return algebra.format(solve_graph(graph, algebra, annotation)[fact])

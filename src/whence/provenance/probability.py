@@ -20,13 +20,14 @@ from whence.lang.program import Aggregation, Atom, Negation, Program
 from whence.lang.tree import walk
 from whence.lang.types import Tuple
 from whence.provenance.base import fact_of
+from whence.provenance.copies import Rows
 from whence.provenance.derivations import CannotExplain, Derivations
 from whence.provenance.derive import derivations_of
 from whence.provenance.diagrams import FALSE, TRUE, BudgetExceeded, Diagrams
 from whence.provenance.expand import Bounds, derivation_graph
 from whence.provenance.graph import Derivation, DerivationGraph, Fact
 from whence.provenance.proofs import assemble, smallest_choices
-from whence.provenance.show import show_fact
+from whence.provenance.show import show_fact, source_text
 from whence.session import Session
 
 Chances = Mapping[Fact, float]
@@ -87,8 +88,12 @@ def probabilities(
 ) -> dict[Fact, Probability]:
     """How likely each of several facts is; what they share is worked out once."""
     roots = list(facts)
-    given = chances if callable(chances) else lambda fact: chances.get(fact, 1.0)
     source = derivations_of(subject)
+    row_of = Rows(source.program).of
+
+    def given(fact: Fact) -> float:
+        return chances(row_of(fact)) if callable(chances) else chances.get(row_of(fact), 1.0)
+
     graph = derivation_graph(source, roots, bounds)
     refuse_uncertain_absence(
         source,
@@ -115,6 +120,7 @@ def refuse_uncertain_absence(
     """
     program = source.program
     base = frozenset(program.base_relations)
+    rows = Rows(program)
     uncertain: dict[str, bool] = {}
 
     def is_uncertain(name: str) -> bool:
@@ -127,10 +133,12 @@ def refuse_uncertain_absence(
             continue
         asking = [literal for literal in rule.body if isinstance(literal, Negation | Aggregation)]
         for name in {part.relation for part in walk(tuple(asking)) if isinstance(part, Atom)}:
-            doubtful = sorted(each for each in depends_on(program, name) & base if is_uncertain(each))
+            doubtful = sorted({rows.table(each) for each in depends_on(program, name) & base if is_uncertain(each)})
             if doubtful:
+                asking_for = "there" if program.relations[name].helper else f"in {rows.table(name)}"
+                asked_by = f"({source_text(program, rule.span)})" if rule.is_query else f"rule {rule.name}"
                 raise CannotExplain(
-                    f"rule {rule.name} asks what is not in {name}, or how much is, which depends on facts that may be missing: "
+                    f"{asked_by} asks what is not {asking_for}, or how much is, which depends on facts that may be missing: "
                     f"{advice(', '.join(doubtful))}"
                 )
 

@@ -14,8 +14,10 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import NamedTuple
 
+from whence.constraints import Broken
 from whence.lang.types import Value
-from whence.provenance.causes import Causes
+from whence.provenance.causes import Causes, referred_to
+from whence.provenance.copies import Rows
 from whence.provenance.graph import Fact
 from whence.provenance.show import show_fact
 from whence.provenance.suppose import Change, Supposition, show_change
@@ -84,18 +86,22 @@ def find_repairs(
         if size == effort.changes:
             bound = bound or f"{effort.changes} change{'s' * (effort.changes != 1)}"
             continue
-        with supposition.suppose(changes):
-            following = causes.changes()
+        if (broken := supposition.refused(changes)) is not None:
+            following = _making_room(supposition, causes, broken)
+        else:
+            with supposition.suppose(changes):
+                following = causes.changes()
         taken = {each.fact for each in changes}
         for each, more in following.items():
-            if among is not None and each.fact.relation not in among:
+            if among is not None and supposition.rows.of(each.fact).relation not in among:
                 continue
             extended = changes | {each}
             if each.fact not in taken and extended not in met:
                 met.add(extended)
-                shown = " ".join(sorted(map(show_change, extended)))
-                heapq.heappush(pending, (size + 1, False, invented + more, shown, extended))
-    return Repairs(tuple(map(_repair, found)), "" if len(found) >= number else bound or causes.bound)
+                text = " ".join(sorted(map(show_change, extended)))
+                heapq.heappush(pending, (size + 1, False, invented + more, text, extended))
+    shown = dict.fromkeys(_repair(changes, supposition.rows) for changes in found)
+    return Repairs(tuple(shown), "" if len(found) >= number else bound or causes.bound)
 
 
 def _is_smallest(supposition: Supposition, fact: Fact, changes: frozenset[Change]) -> bool:
@@ -118,8 +124,21 @@ def _is_like(changes: frozenset[Change], other: frozenset[Change], made_up: set[
     return not rest
 
 
-def _repair(changes: frozenset[Change]) -> Repair:
+def _making_room(supposition: Supposition, causes: Causes, broken: Broken) -> dict[Change, int]:
+    """What has to change besides: the row that has the key goes, or one that refers to what goes; what is referred to comes.
+
+    What a CHECK refuses, it refuses whatever else changes.
+    """
+    if broken.reference is not None:
+        return causes.insertions(referred_to(broken.row, broken.reference, supposition.session.program))
+    taken = broken.referring or (broken.relation, broken.other)
+    if taken[1] is None or not supposition.deriver.state.is_external(taken[0], taken[1]):
+        return {}
+    return {causes.copied("-", Fact(taken[0], taken[1])): 0}
+
+
+def _repair(changes: frozenset[Change], rows: Rows) -> Repair:
     def chosen(op: str) -> tuple[Fact, ...]:
-        return tuple(sorted((each.fact for each in changes if each.op == op), key=show_fact))
+        return tuple(sorted((rows.of(each.fact) for each in changes if each.op == op), key=show_fact))
 
     return Repair(chosen("+"), chosen("-"))

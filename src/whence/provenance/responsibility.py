@@ -15,12 +15,14 @@ import math
 import random
 import time
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from whence.lang.tables import bag_tables, taking_updates
 from whence.lang.types import Tuple
 from whence.provenance.base import fact_of
+from whence.provenance.copies import Rows
 from whence.provenance.derivations import CannotExplain, Derivations
 from whence.provenance.derive import derivations_of
 from whence.provenance.diagrams import BudgetExceeded
@@ -75,11 +77,13 @@ def contributions(
     """
     fact = fact_of(derivations_of(subject).program, relation, row)
     source = derivations_of(subject)
+    tables = bag_tables(source.program)
     counted = set(source.program.base_relations if among is None else among)
+    counted |= {tables[name] for name in counted & tables.keys()}
     graph = derivation_graph(source, [fact], bounds)
 
     def advice(names: str) -> str:
-        below = depends_on(source.program, fact.relation).intersection(source.program.base_relations)
+        below = depends_on(source.program, fact.relation).intersection(taking_updates(source.program))
         others = ", ".join(sorted(below.difference(names.split(", "))))
         granted = f"take {names} for granted, and ask for contributions among {others} only (--among)"
         return granted if others else "shares cannot be worked out"
@@ -96,6 +100,8 @@ def contributions(
         found = _sampled(chain, order, samples, seconds, random.Random(seed))  # noqa: S311 - not for secrets
     else:
         found = _exact(compiled)
+    rows = Rows(source.program)
+    found = [replace(each, fact=rows.of(each.fact)) for each in found]
     return sorted(found, key=lambda each: (-each.shapley, -(each.responsibility or 0), show_fact(each.fact)))
 
 

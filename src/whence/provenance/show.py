@@ -107,13 +107,13 @@ def rule_texts(program: Program, names: Iterable[str]) -> list[RuleText]:
     wanted = set(names)
     return [
         RuleText(name, place.file.name, place.line, source_text(program, rule.span).removeprefix(f"{name}: "))
-        for name, rule in _by_shown_name(program)
+        for name, rule in by_shown_name(program)
         if name in wanted
         for place in [program.source.place(rule.span)]
     ]
 
 
-def _by_shown_name(program: Program) -> Iterator[tuple[str, Rule]]:
+def by_shown_name(program: Program) -> Iterator[tuple[str, Rule]]:
     """A view that is a bag only restates its rows: their rules, which hold the query, go by the name of its own."""
     views = dict(bag_rows(program))
     for rule in program.rules:

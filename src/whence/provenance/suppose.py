@@ -6,9 +6,11 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
+from whence.constraints import Broken, ConstraintError
 from whence.io.changes import Changes, Update
 from whence.lang.program import lasting
 from whence.limits import RunawayError
+from whence.provenance.copies import Rows
 from whence.provenance.derive import Deriver
 from whence.provenance.graph import Fact
 from whence.provenance.show import show_fact
@@ -28,12 +30,17 @@ def show_change(change: Change) -> str:
 
 
 class Supposition:
-    """Tries out sets of changes. `deriver` finds the derivations of the state that is supposed."""
+    """Tries out sets of changes. `deriver` finds the derivations of the state that is supposed.
+
+    Of a table's equal rows, a change says which copy comes or goes (`lang.tables`), so that a set can hold several.
+    """
 
     def __init__(self, session: Session) -> None:
         self.session = _showing_all(session)
         self.deriver = Deriver(self.session)
+        self.rows = Rows(session.program)
         self._outcomes: dict[frozenset[Change], Changes] = {}
+        self._refused: dict[frozenset[Change], Broken] = {}
 
     @property
     def trials(self) -> int:
@@ -43,16 +50,26 @@ class Supposition:
     def outcome(self, changes: frozenset[Change]) -> Changes:
         """What the changes lead to."""
         if changes not in self._outcomes:
-            updates = [Update(op, *fact) for op, fact in sorted(changes, key=show_change)]
-            self._outcomes[changes] = self._tried(updates)
+            self._outcomes[changes] = self._tried(changes)
             self.deriver.forget()
         return self._outcomes[changes]
 
-    def _tried(self, updates: list[Update]) -> Changes:
+    def _tried(self, changes: frozenset[Change]) -> Changes:
+        # What goes makes room for a row with the same key.
+        ordered = sorted(changes, key=lambda each: (each.op == "+", show_change(each)))
+        updates = [Update(op, *self.rows.of(fact)) for op, fact in ordered]
         try:
             return self.session.trial(updates)
+        except ConstraintError as error:
+            self._refused[changes] = error.broken
         except (RunawayError, FunctionError):
-            return Changes()  # with them the program has no result: they bring nothing
+            pass  # with them the program has no result: they bring nothing
+        return Changes()
+
+    def refused(self, changes: frozenset[Change]) -> Broken | None:
+        """What the changes would break, if a table does not take them."""
+        self.outcome(changes)
+        return self._refused.get(changes)
 
     @contextmanager
     def suppose(self, changes: frozenset[Change]) -> Iterator[Deriver]:

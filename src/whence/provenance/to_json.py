@@ -14,6 +14,7 @@ from whence.lang.deep import Steps, without_recursion
 from whence.lang.program import Program
 from whence.lang.scalars import text_of
 from whence.lang.types import Value, Variant
+from whence.provenance.attempts import Attempt
 from whence.provenance.graph import DerivationGraph, Fact
 from whence.provenance.probability import Probability
 from whence.provenance.proofs import Proof
@@ -22,7 +23,7 @@ from whence.provenance.show import rule_texts, show_fact, show_value
 from whence.provenance.tree import rules_of
 from whence.provenance.whatif import Dependence
 from whence.provenance.why import Why
-from whence.provenance.whynot import Attempt, WhyNot
+from whence.provenance.whynot import WhyNot
 
 JsonObject = dict[str, object]
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from whence.lang.program import Program
-from whence.provenance.copies import without_copies
 from whence.provenance.derive import EQREL
 from whence.provenance.graph import Derivation, DerivationGraph, Fact
 from whence.provenance.proofs import Proof
@@ -23,7 +22,6 @@ class _Line:
 
 def show_proofs(proofs: Sequence[Proof], program: Program) -> str:
     """Proofs as indented trees, and the rules that they use."""
-    proofs = [without_copies(proof, program) for proof in proofs]
     rules = list(show_rules(program, {rule for proof in proofs for rule in rules_of(proof)}))
     trees = ["\n".join(_tree(proof)) + ("" if proof.firing else "  base") for proof in proofs]
     return "\n\n".join([*trees, "\n".join(rules)] if rules else trees)

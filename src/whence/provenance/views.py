@@ -2,7 +2,8 @@
 
 One query of SQL takes several rules: the rows of a join, of a partition or of a bag have helper relations of their own, which the
 user never named. What is shown has none of them: what a helper's firing used, the firing above it uses. Rows of a bag are rows of
-its view, without the columns that tell equal ones apart. What proofs rest on stays the same, base facts and absences.
+its view, without the columns that tell equal ones apart, and so are rows of tables. What proofs rest on stays the same, base
+facts and absences.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import TypeVar
 
 from whence.lang.bags import bag_rows
 from whence.lang.program import Program
+from whence.provenance.copies import Rows, graph_without_copies, without_copies
 from whence.provenance.graph import (
     Absence,
     Aggregated,
@@ -33,14 +35,14 @@ _LONGEST = 70
 
 def proof_of_views(proof: Proof, program: Program) -> Proof:
     """The proof without helpers; what it proves is kept, even if it is a row of one."""
-    folding = _Folding(program)
-    return folding.proof(proof) if folding.helpers else proof
+    folding = Folding(program)
+    return without_copies(folding.proof(proof) if folding.helpers else proof, program)
 
 
 def graph_of_views(graph: DerivationGraph, program: Program) -> DerivationGraph:
     """The graph without helpers, but for its roots and for those that were not looked into."""
-    folding = _Folding(program)
-    return folding.graph(graph) if folding.helpers else graph
+    folding = Folding(program)
+    return graph_without_copies(folding.graph(graph) if folding.helpers else graph, program)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +58,14 @@ class _Used:
         return (*self.body, *(fact for each in self.aggregates for fact in each.facts))
 
 
-class _Folding:
+class Folding:
+    """What is shown of a program's facts and firings."""
+
     def __init__(self, program: Program) -> None:
         self.program = program
         self.helpers = {name for name, relation in program.relations.items() if relation.helper}
         self.rows_of = dict(bag_rows(program))
+        self.rows = Rows(program)
 
     def proof(self, root: Proof) -> Proof:
         used: dict[int, _Used] = {}
@@ -70,12 +75,12 @@ class _Folding:
                 shown[id(part)] = {part.fact: part}
                 continue
             below = {fact: proof for each in part.premises for fact, proof in shown[id(each)].items()}
-            meant = [used[id(each)] if id(each) in used else _Used((self._fact(each.fact),)) for each in part.premises]
+            meant = [used[id(each)] if id(each) in used else _Used((self.fact(each.fact),)) for each in part.premises]
             everything = self._combined(part.firing, meant)
-            if part is not root and self._is_folded(part.fact):
+            if part is not root and self.is_folded(part.fact):
                 used[id(part)], shown[id(part)] = everything, below
             elif part is not root and self._is_wrapped(part.firing):
-                shown[id(part)] = {self._fact(part.fact): below[self._fact(part.fact)]}
+                shown[id(part)] = {self.fact(part.fact): below[self.fact(part.fact)]}
             else:
                 made = self._firing(part.firing, everything, is_root=part is root)
                 premises = tuple(below[fact] for fact in made.premises)
@@ -91,8 +96,8 @@ class _Folding:
         opened: dict[Fact, list[_Used]] = {}
 
         def meanings(fact: Fact) -> list[_Used]:
-            if fact in cut or not self._is_folded(fact):
-                return [_Used((self._fact(fact),))]
+            if fact in cut or not self.is_folded(fact):
+                return [_Used((self.fact(fact),))]
             if fact not in opened:
                 opened[fact] = [each for firing in graph.derivations.get(fact, ()) for each in combinations(firing)]
             return opened[fact]
@@ -106,7 +111,7 @@ class _Folding:
         made: dict[Fact, dict[Derivation, None]] = {}
         for fact, firings in graph.derivations.items():
             is_root = fact in graph.roots
-            if self._is_folded(fact) and not is_root:
+            if self.is_folded(fact) and not is_root:
                 continue
             for firing in firings:
                 if not self._is_wrapped(firing):
@@ -114,10 +119,11 @@ class _Folding:
                         derived = self._firing(firing, each, is_root=is_root)
                         made.setdefault(derived.head, {})[derived] = None
         reached = {fact for firings in made.values() for firing in firings for fact in firing.premises} | {*graph.roots}
-        left = Cut(graph.cut.reason, frozenset(map(self._fact, cut)) & reached) if graph.cut else None
+        left = Cut(graph.cut.reason, frozenset(map(self.fact, cut)) & reached) if graph.cut else None
         return DerivationGraph(graph.roots, {fact: tuple(each) for fact, each in made.items()}, graph.base, left)
 
-    def _is_folded(self, fact: Fact) -> bool:
+    def is_folded(self, fact: Fact) -> bool:
+        """Whether the fact is of a helper, and so not shown itself."""
         return fact.relation in self.helpers and fact.relation not in self.rows_of
 
     def _is_wrapped(self, firing: Derivation) -> bool:
@@ -125,7 +131,7 @@ class _Folding:
         used = firing.body[0].relation if len(firing.body) == 1 else ""
         return self.rows_of.get(used) == firing.head.relation
 
-    def _fact(self, fact: Fact) -> Fact:
+    def fact(self, fact: Fact) -> Fact:
         view = self.rows_of.get(fact.relation)
         return fact if view is None else Fact(view, fact.tuple[: self.program.relations[view].arity])
 
@@ -134,12 +140,12 @@ class _Folding:
         if view is None or is_root:
             return Derivation(firing.rule, firing.head, used.body, used.absent, used.aggregates)
         rule = f"{view}#{firing.rule.rpartition('#')[2]}"
-        return Derivation(rule, self._fact(firing.head), used.body, used.absent, used.aggregates)
+        return Derivation(rule, self.fact(firing.head), used.body, used.absent, used.aggregates)
 
     def _combined(self, firing: Derivation, meant: Sequence[_Used]) -> _Used:
         """`meant` has what each premise stands for, in their order."""
         at = len(firing.body)
-        body, absent = list(meant[:at]), [self._absence(each) for each in firing.absent]
+        body, absent = list(meant[:at]), [self.absence(each) for each in firing.absent]
         aggregates = [each for used in body for each in used.aggregates]
         for each in firing.aggregates:
             over = meant[at : at + len(each.facts)]
@@ -151,14 +157,15 @@ class _Folding:
             absent += [missing for used in over for missing in used.absent]
         absent += [missing for used in body for missing in used.absent]
         rows = _once(fact for used in body for fact in used.body)
-        if self._is_folded(firing.head) or all(each.op != "rows" for each in aggregates):
+        if self.is_folded(firing.head) or all(each.op != "rows" for each in aggregates):
             # One row of a group or partition is there to say that there is one: the aggregate has it too.
             among = {fact for each in aggregates for fact in each.facts}
             rows = tuple(fact for fact in rows if fact not in among)
         return _Used(rows, _once(absent), _once(aggregates))
 
-    def _absence(self, absence: Absence) -> Absence:
-        relation, pattern = absence
+    def absence(self, absence: Absence) -> Absence:
+        """What is missing, in words if the relation is a helper."""
+        relation, pattern = absence = self.rows.of_absence(absence)
         view = self.rows_of.get(relation)
         if view is not None:
             return Absence(view, pattern[: self.program.relations[view].arity])

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from whence.io.bags import as_often
 from whence.io.changes import Changes, Update
+from whence.lang.bags import named_relations
 from whence.lang.program import output_names
+from whence.lang.tables import bag_tables, taking_updates
 from whence.lang.types import Tuple
 from whence.provenance.base import fact_of
 from whence.provenance.derivations import CannotExplain
@@ -49,10 +52,16 @@ def whatif(
     for fact in gone:
         if not state.is_external(*fact):
             raise CannotExplain(f"{show_fact(fact)} is not among the base facts that were put in, so it cannot go")
+    bags = bag_tables(session.program)
     for fact in come:
-        if state.is_external(*fact):
+        if fact.relation not in bags and state.is_external(*fact):
             raise CannotExplain(f"{show_fact(fact)} is there already")
-    return session.trial([Update("-", *fact) for fact in gone] + [Update("+", *fact) for fact in come])
+    return _told(session, [Update("-", *fact) for fact in gone] + [Update("+", *fact) for fact in come])
+
+
+def _told(session: Session, updates: list[Update]) -> Changes:
+    """What would change in the tables and views that people know, rows as often as they would come and go."""
+    return as_often(session.program, session.trial(updates), named_relations(session.program))
 
 
 def rank_dependence(
@@ -69,14 +78,14 @@ def rank_dependence(
     """
     if facts is None:
         state = LiveState(session)
-        rows = ((name, row) for name in session.program.base_relations for row in session.relation(name))
+        rows = ((name, row) for name in taking_updates(session.program) for row in session.relation(name))
         facts = [Fact(name, row) for name, row in rows if state.is_external(name, row)]
     views = [name for name in output_names(session.program) if name not in session.program.base_relations]
     shown = frozenset(views if of is None else of)
     found = []
     for at, fact in enumerate(facts):
         on_fact(at)
-        changes = [each for each in session.trial([Update("-", *fact)]) if each.relation in shown]
+        changes = [each for each in _told(session, [Update("-", *fact)]) if each.relation in shown]
         replaced = replacements(changes)
         lost = [each for each in changes if each.op == "-" and Fact(each.relation, each.tuple) not in replaced]
         cost = 0.0 if weight is None else _cost([Fact(each.relation, each.tuple) for each in lost], replaced, weight)

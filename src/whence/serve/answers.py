@@ -10,7 +10,7 @@ from typing import Literal as OneOf
 from typing import get_args
 
 from whence.io.changes import Update
-from whence.lang.program import lasting
+from whence.lang.program import Program, lasting
 from whence.lang.types import Tuple
 from whence.limits import RunawayError
 from whence.provenance.annotations import Annotations
@@ -168,18 +168,18 @@ def _how(session: Session, fact: Fact, _: Question, seconds: float) -> JsonObjec
     values: dict[str, str | None] = {}
     for name in _SEMIRINGS:
         try:
-            values |= _value(graph, fact, name)
+            values |= _value(graph, fact, name, session.program)
         except TimeoutError:
             values[name] = None
             break
     return how_to_json(fact, values)
 
 
-def _value(graph: DerivationGraph, fact: Fact, name: str) -> dict[str, str | None]:
+def _value(graph: DerivationGraph, fact: Fact, name: str, program: Program) -> dict[str, str | None]:
     try:
-        return {name: how(graph, fact, name)}
+        return {name: how(graph, fact, name, program=program)}
     except NotInThisSemiring:
-        return {"series": f"{how(graph, fact, 'series')} + …"}
+        return {"series": f"{how(graph, fact, 'series', program=program)} + …"}
 
 
 def _responsibility(session: Session, fact: Fact, question: Question, seconds: float) -> JsonObject:

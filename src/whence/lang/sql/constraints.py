@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from sqlglot import exp
 
 from whence.lang.diagnostics import Diagnostic, SqlShape, SqlUnsupported
@@ -9,11 +11,24 @@ from whence.lang.sql.nodes import inner
 from whence.lang.sql.parse import span_of
 from whence.lang.tables import Key
 
-_IGNORED = (exp.Reference, exp.ForeignKey)
+# What a reference may say besides: at the end of an epoch is when all are looked at, and nothing else is done about them.
+_OPTIONS = frozenset(
+    {"DEFERRABLE", "INITIALLY DEFERRED", "MATCH SIMPLE"}
+    | {f"ON {what} {action}" for what in ("DELETE", "UPDATE") for action in ("NO ACTION", "RESTRICT")}
+)
+
+
+@dataclass(frozen=True)
+class Referring:
+    """Columns by their names, and what they refer to, as it is written."""
+
+    columns: tuple[str, ...]
+    reference: exp.Expr
+    place: exp.Expr
 
 
 class Constraints:
-    """Collects the constraints of one table. References are read and not enforced."""
+    """Collects the constraints of one table."""
 
     def __init__(self, found: list[Diagnostic]) -> None:
         self._found = found
@@ -21,6 +36,7 @@ class Constraints:
         self._primary: list[list[exp.Expr]] = []
         self._unique: list[list[exp.Expr]] = []
         self.checks: list[exp.Expr] = []
+        self.references: list[Referring] = []
 
     def add(self, node: exp.Expr, column: str | None = None) -> None:
         own: list[exp.Expr] = [exp.to_identifier(column)] if column is not None else []
@@ -39,11 +55,22 @@ class Constraints:
                 self._not_null.add(column.lower())
         elif isinstance(node, exp.CheckColumnConstraint):
             self.checks.append(node.this)
-        elif not isinstance(node, _IGNORED):
+        elif isinstance(node, exp.Reference):
+            self._refer([column or ""], node, node)
+        elif isinstance(node, exp.ForeignKey):
+            self._refer([_name(part) for part in node.expressions], node.args["reference"], node)
+        else:
             is_default = isinstance(node, exp.DefaultColumnConstraint)
             named = "DEFAULT" if is_default else node.sql() or node.key.upper()
             advice = "PRIMARY KEY, UNIQUE, NOT NULL, CHECK and REFERENCES may stand here"
             self._found.append(SqlUnsupported(span_of(node), feature=named, advice=advice))
+
+    def _refer(self, columns: list[str], reference: exp.Expr, place: exp.Expr) -> None:
+        for option in reference.args.get("options") or ():
+            if str(option).upper() not in _OPTIONS:
+                advice = "leave it out: a row that others refer to stays until they go"
+                self._found.append(SqlUnsupported(span_of(place), feature=str(option), advice=advice))
+        self.references.append(Referring(tuple(each.lower() for each in columns), reference, place))
 
     def nullable(self, columns: list[str]) -> list[bool]:
         """Which columns may be null: those that nothing says otherwise of."""

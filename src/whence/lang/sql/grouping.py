@@ -30,6 +30,7 @@ from whence.lang.sql.terms import Subqueries
 
 # These give the same for a set of values as for a bag of them.
 _SET_LIKE = frozenset({"min", "max"})
+_NEVER = tree.Constraint("<", tree.Number(0), tree.Number(0))
 
 
 def counts_rows(select: exp.Expr, functions: Functions) -> bool:
@@ -382,7 +383,7 @@ class Grouping:
             body += [
                 tree.Constraint("=", names.fresh("value"), rename(arg, copy), arg.span)
                 for arg in args
-                if isinstance(arg, tree.Call)
+                if isinstance(arg, tree.Call | tree.Cast)
             ]
         target = rename(args[0], copy) if args and call.op != "count" else None
         if target is not None and any(name in kept or name in self._outer for name in variables(target)):
@@ -397,7 +398,9 @@ class Grouping:
             "_".join([_name(call).lower(), *(sources[:1] or ["value" if call.args else "rows"])]),
             span=span_of(call.node),
         )
-        return result, tree.Aggregate(call.op, target, conjunction(body), span_of(call.node))
+        # A body that cannot hold keeps its atoms, which say of which type the values would be.
+        whole = [_NEVER if part == tree.Truth(value=False) else part for part in conjuncts(conjunction(body))]
+        return result, tree.Aggregate(call.op, target, conjunction(whole), span_of(call.node))
 
     def _maybe_empty(
         self, call: Call, rows: list[tree.Formula], keys: list[tree.Term], *, grouped: bool
@@ -429,7 +432,7 @@ class Grouping:
         having += [
             tree.Constraint("=", scope.names.fresh("_value"), rename(arg, again), arg.span)
             for arg in call.args
-            if isinstance(arg, tree.Call)
+            if isinstance(arg, tree.Call | tree.Cast)
         ]
         outer = [tree.Variable(name) for name in self._outer]
         value = tree.Constraint("=", result, aggregate, span_of(call.node))

@@ -14,6 +14,7 @@ from sqlglot import exp
 
 from whence.lang import tree
 from whence.lang.diagnostics import Diagnostic
+from whence.lang.sql.constraints import Referring
 from whence.lang.tables import Table
 from whence.lang.tree import NOWHERE, Span
 
@@ -77,6 +78,7 @@ class Relation:
     a_row: str = ""
     table: Table | None = None
     checks: list[exp.Expr] = field(default_factory=list)
+    references: list[Referring] = field(default_factory=list)
     counted: Relation | None = None
 
     @property

@@ -13,6 +13,7 @@ from whence.lang.sql.functions import TYPES, type_of
 from whence.lang.sql.nodes import Functions
 from whence.lang.sql.parse import Statement, span_of
 from whence.lang.sql.queries import Queries
+from whence.lang.sql.references import add_references
 from whence.lang.sql.relations import Catalog, Draft, Names, Relation, State, unique
 from whence.lang.sql.scope import Scope
 from whence.lang.sql.tables import add_checks, add_copies
@@ -52,6 +53,7 @@ class Statements:
             self._queries.translate(relation)
         for table in tables:
             add_checks(table, self._queries)
+            add_references(table, self._catalog)
         for insert in self._inserts:
             self._insert(insert)
 
@@ -127,7 +129,7 @@ class Statements:
         keys = constraints.keys(columns)
         made.nullable = constraints.nullable(columns)
         made.keys, made.table = telling_apart(keys, made.nullable), Table(tuple(keys))
-        made.checks = constraints.checks
+        made.checks, made.references = constraints.checks, constraints.references
         self._add(name, made, "table", replaces=bool(node.args.get("replace")))
 
     def _type(self, column: exp.Expr) -> str:

@@ -60,14 +60,14 @@ def choose(
         if reason := _why_in_one_piece(state, divide):
             hint = "without partitions it is kept in the driver; whence explain-plan tells what can be split"
             raise StateError([f"the state of {state.manifest.name} cannot be in parts: {reason}"], hints=[hint])
-        kept = "; the keys and checks of its tables are not enforced in parts" if has_constraints(state.program) else ""
+        kept = "; the constraints of its tables are not enforced in parts" if has_constraints(state.program) else ""
         return Division(partitions, f"as asked for{kept}")
     rows = sum(len(each) for each in facts.values() if isinstance(each, Sized)) if state.is_new else state.rows()
     size = f"{rows:,} rows, at most {limit:,} are kept there"
     if rows <= limit:
         return Division(None, size)
     # Who did not ask for parts does not get those that make rounds of every epoch.
-    reason = "keys and checks of tables are enforced" if has_constraints(state.program) else ""
+    reason = "constraints of tables are enforced" if has_constraints(state.program) else ""
     if reason := reason or _why_in_one_piece(state, partition):
         return Division(None, f"{rows:,} rows are more than {limit:,}, but {reason}")
     return Division(cores(), f"{rows:,} rows are more than {limit:,}")

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
+from whence.io.bags import as_often
 from whence.io.changes import Changes
 from whence.io.json_text import read_json
 from whence.io.updates import format_changes, reported_writing
 from whence.lang.program import Program, output_names
-from whence.pipeline.bags import as_often
 from whence.pipeline.files import StateError
 from whence.pipeline.sinks import Sink
 

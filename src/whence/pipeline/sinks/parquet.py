@@ -7,11 +7,11 @@ from urllib.parse import quote
 
 import pyarrow as pa
 
+from whence.io.bags import as_often
 from whence.io.changes import Changes
 from whence.io.updates import reported_writing
 from whence.lang.program import Program, output_names
 from whence.lang.types import Tuple
-from whence.pipeline.bags import as_often
 from whence.pipeline.columns import encode_rows
 from whence.pipeline.sinks import Sink
 from whence.pipeline.snapshots import write_table
