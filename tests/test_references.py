@@ -18,7 +18,7 @@ from whence.pipeline.keeper import ResidentKeeper
 from whence.pipeline.options import RunOptions
 from whence.pipeline.store import WholeStore
 from whence.pipeline.upgrade import upgrade
-from whence.provenance import Fact, whynot
+from whence.provenance import CannotExplain, Fact, rank_dependence, whatif, whynot
 from whence.provenance.repairs import Repair
 
 DEFERRED = "DEFERRABLE INITIALLY DEFERRED"
@@ -190,6 +190,16 @@ def test_repairs_bring_what_a_row_refers_to() -> None:
     assert whynot(asked, "lives", ("eve", 1)).repairs[0] == Repair((Fact("person", ("eve", 1)),), ())
     both = Repair((Fact("person", ("eve", 2)), Fact("town", (2,))), ())
     assert whynot(asked, "lives", ("eve", 2)).repairs[0] == both
+
+
+def test_what_if_keeps_to_references_and_a_ranking_does_not(session: Session) -> None:
+    with pytest.raises(CannotExplain, match=r"cannot go: visit.* refers to it; delete what refers to it as well"):
+        whatif(session, without=["person(7, 1, nil)"])
+    with pytest.raises(CannotExplain, match="breaks PRIMARY KEY"):
+        whatif(session, given=["person(7, 2, nil)"])
+    lost = {each.fact: each.lost + each.changed for each in rank_dependence(session)}
+    assert lost[Fact("visit", ("a", 1, 7))] == 1
+    assert lost[Fact("person", (7, 1, None))] == 0
 
 
 def test_a_state_is_not_brought_over_to_a_reference_that_its_rows_break(tmp_path: Path) -> None:

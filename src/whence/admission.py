@@ -27,13 +27,21 @@ Refuse = Callable[[Broken], None]
 
 
 def admitted(
-    updates: Sequence[Update], constraints: Constraints, backend: LocalBackend, refuse: Refuse
+    updates: Sequence[Update],
+    constraints: Constraints,
+    backend: LocalBackend,
+    refuse: Refuse,
+    *,
+    referring: bool = True,
 ) -> list[Update]:
-    """The updates as the relations take them, without those that break a constraint: these are told to `refuse`."""
+    """The updates as the relations take them, without those that break a constraint: these are told to `refuse`.
+
+    What rows refer to is looked at if `referring`.
+    """
     if not constraints:
         return list(updates)
     of_tables = {at: update for at, update in enumerate(updates) if update.relation in constraints.tables}
-    broken = _broken(of_tables, constraints, backend)
+    broken = _broken(of_tables, constraints, backend, referring=referring)
     for at in sorted(broken):
         refuse(broken[at])
     made: dict[int, Update | None] = dict.fromkeys(broken)
@@ -44,9 +52,12 @@ def admitted(
     return [each for at, update in enumerate(updates) if (each := made.get(at, update)) is not None]
 
 
-def _broken(updates: dict[int, Update], constraints: Constraints, backend: LocalBackend) -> dict[int, Broken]:
+def _broken(
+    updates: dict[int, Update], constraints: Constraints, backend: LocalBackend, *, referring: bool
+) -> dict[int, Broken]:
     """The updates that break a constraint. Those that refer to rows are settled again as long as others are refused."""
-    references = References(constraints, backend, partial(_are_there, backend)) if constraints.references else None
+    asked = referring and bool(constraints.references)
+    references = References(constraints, backend, partial(_are_there, backend)) if asked else None
     found: dict[int, Broken] = {}
     while True:
         kept = {at: update for at, update in updates.items() if at not in found}

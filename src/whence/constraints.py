@@ -51,7 +51,7 @@ class Broken:
     @property
     def advice(self) -> str:
         if self.referring is not None:
-            return "delete what refers to it in the same epoch"
+            return "delete what refers to it as well, in the same epoch"
         if self.reference is not None:
             return "leave it out, or insert what it refers to in the same epoch"
         return "leave it out" if self.other is None else "leave it out, or delete the other one first"

@@ -180,17 +180,22 @@ class Session(Reader):
 
         Those that would break a constraint are told to `refuse`, and left out.
         """
-        return (
-            admitted(updates, self.prepared.constraints, self.backend, refuse)
-            if self.prepared.constraints
-            else list(updates)
-        )
+        return admitted(updates, self.prepared.constraints, self.backend, refuse)
 
-    def trial(self, updates: Iterable[Update | tuple[str, str, Tuple] | str], now: float | None = None) -> Changes:
-        """What `apply` would change. The session stays as it is: the epoch is taken back, windows and clock included."""
+    def trial(
+        self,
+        updates: Iterable[Update | tuple[str, str, Tuple] | str],
+        now: float | None = None,
+        *,
+        referring: bool = True,
+    ) -> Changes:
+        """What `apply` would change. The session stays as it is: the epoch is taken back, windows and clock included.
+
+        If not `referring`, rows may refer to what is not there.
+        """
         self._atomic.mend()
         before = self._atomic.stats.copy()
-        changes = self._atomic.trial(self._checked(updates, now), now)
+        changes = self._atomic.trial(self._checked(updates, now, referring=referring), now)
         self.last_epoch = work_of(self._atomic.stats.since(before))
         return changes
 
@@ -289,7 +294,9 @@ class Session(Reader):
                 made[table.copies] = [*made.get(table.copies, ()), *again]
         return made
 
-    def _checked(self, updates: Iterable[Update | tuple[str, str, Tuple] | str], now: float | None) -> list[Update]:
+    def _checked(
+        self, updates: Iterable[Update | tuple[str, str, Tuple] | str], now: float | None, *, referring: bool = True
+    ) -> list[Update]:
         if isinstance(updates, Update | str):
             raise TypeError(f"an epoch is a list of updates: [{updates!r}]")
         listed = [self._as_update(update) for update in updates]
@@ -307,7 +314,7 @@ class Session(Reader):
             check_rows(self.program.relations[name], each, self.program.types)
         if any(holds_compounds(self.program.relations[name]) for name in rows):
             listed = [update._replace(tuple=with_compounds(update.tuple)) for update in listed]
-        return self.admit(listed, _refuse)
+        return admitted(listed, self.prepared.constraints, self.backend, _refuse, referring=referring)
 
     def _as_update(self, given: object) -> Update:
         if isinstance(given, Update):

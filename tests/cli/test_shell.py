@@ -45,6 +45,30 @@ def test_queries(shell: Shell) -> None:
     assert said(shell, "") == ""
 
 
+TABLES = """\
+CREATE TABLE t(a BIGINT, s TEXT);
+CREATE VIEW v AS WITH w AS (SELECT s, a + 1 AS b FROM t) SELECT s, CASE WHEN b > 1 THEN b END AS c FROM w WHERE b < 9 OR s = 'x';
+"""
+
+
+def test_what_stands_behind_tables_and_views_of_sql_is_not_listed() -> None:
+    shell = Shell(Session(load(TABLES, dialect="sql"), facts={"t": [(1, "a"), (1, "a")]}))
+    listed = said(shell, ".relations")
+    assert [line.split("(")[0] for line in listed.splitlines()] == ["t", "w", "v"]
+    assert "w(s:symbol?, b:number?) " in listed
+    assert [line.split()[0] for line in said(shell, ".rules").splitlines()] == ["w#1", "v#1"]
+    assert said(shell, ".rules v").startswith("v#1  WITH w AS (SELECT s, a + 1 AS b FROM t) SELECT s, CASE")
+    offered = Words(shell).get_completions(Document("SELECT x FROM "), CompleteEvent())
+    assert not [each.text for each in offered if "." in each.text]
+
+
+def test_changes_of_sql_tables_are_told_as_often_as_rows_come() -> None:
+    shell = Shell(Session(load(TABLES, dialect="sql")))
+    assert said(shell, '+ t(1, "a") + t(1, "a")') == '+ v("a", 2)\n+ v("a", 2)\n'
+    assert said(shell, 'whatif - t(1, "a")') == '- v("a", 2)\n'
+    assert said(shell, 'how v("a", 2)').splitlines()[2].split(None, 1) == ["lineage", '{t(1, "a")}']
+
+
 def test_long_answers_come_in_pages() -> None:
     shell = Shell(Session(load(PROGRAM), facts={"link": [(f"n{at:02}", "z") for at in range(45)]}))
     first = said(shell, "link(x, _)")

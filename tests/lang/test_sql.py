@@ -563,6 +563,8 @@ MESSAGES = {
     # -- W0602, statements
     "DROP TABLE t": "W0602 DROP TABLE is not supported",
     "UPDATE t SET a = 1": "W0602 UPDATE is not supported",
+    "SELECT a FROM t WHERE NOW() > '2024-01-01'": "W0602 the function NOW is not supported",
+    "SELECT CURRENT_DATE AS d FROM t": "W0602 CURRENT_DATE is not supported",
     "CREATE INDEX i ON t (a)": "W0602 CREATE INDEX is not supported",
     "VACUUM": "W0602 VACUUM is not supported",
     "CREATE TABLE v AS SELECT 1": "W0602 CREATE TABLE … AS is not supported",

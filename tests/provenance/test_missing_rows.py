@@ -6,6 +6,7 @@ import json
 import warnings
 from collections import Counter
 from collections.abc import Mapping
+from datetime import datetime
 from random import Random
 from typing import cast
 
@@ -20,9 +21,13 @@ from whence.lang.bags import named_relations
 from whence.lang.types import Tuple
 from whence.provenance import CannotExplain, Fact, graph_of, how, probability, rank_dependence, whatif, why, whynot
 from whence.provenance.annotations import Annotations
+from whence.provenance.base import free_facts
+from whence.provenance.matching import FactPattern, parse_pattern
 from whence.provenance.repairs import Effort, Repair
 from whence.provenance.responsibility import contributions
+from whence.provenance.show import show_fact
 from whence.provenance.to_json import changes_to_json, why_to_json, whynot_to_json
+from whence.provenance.whynot import closest_absent
 
 TABLES = """
 CREATE TABLE customer(id INTEGER PRIMARY KEY, name TEXT NOT NULL, city TEXT);
@@ -259,6 +264,57 @@ def has(row: Tuple, query: str, base: Counter[tuple[str, Tuple]]) -> bool:
         return row in database.execute(query).fetchall()
     except duckdb.Error:  # of rows that it cannot compute with
         return True
+
+
+LIBRARY = """
+CREATE TABLE member(id INTEGER PRIMARY KEY, name TEXT NOT NULL, level TEXT CHECK (level IN ('basic', 'gold')));
+CREATE TABLE loan(member INTEGER NOT NULL REFERENCES member, book TEXT NOT NULL, taken DATE NOT NULL, price DECIMAL(6,2));
+INSERT INTO member VALUES (1, 'Ann', 'gold'), (2, 'Bob', 'basic'), (3, 'Cid', NULL);
+INSERT INTO loan VALUES (1, 'Emma', '2024-01-02', 1.50), (2, 'Emma', '2024-01-05', 2), (2, 'Dune', '2024-02-10', 2),
+  (2, 'Dune', '2024-02-10', 2);
+CREATE VIEW late AS WITH due AS (SELECT member, book, taken + INTERVAL '14 days' AS due FROM loan)
+  SELECT m.name, d.book, d.due FROM due d JOIN member m ON m.id = d.member WHERE d.due < TIMESTAMP '2024-02-28';
+CREATE VIEW paid AS SELECT m.name, SUM(l.price * 0.5) AS fees, ROUND(AVG(l.price), 1) AS mean
+  FROM member m JOIN loan l ON l.member = m.id GROUP BY m.name HAVING SUM(l.price) > 1;
+"""
+
+
+@pytest.fixture(scope="module")
+def library() -> Session:
+    program, facts = free_facts(load(LIBRARY, name="library.sql", dialect="sql"))
+    return Session(program, facts=facts)
+
+
+def test_rows_of_a_query_with_a_name_are_shown_with_their_own_columns(library: Session) -> None:
+    answer = why(library, "late", ("Bob", "Dune", datetime(2024, 2, 24)))  # noqa: DTZ001
+    assert str(answer).startswith(
+        """\
+late("Bob", "Dune", 2024-02-24 00:00:00)  by late#1
+├─ due(2, "Dune", 2024-02-24 00:00:00)  by due#1
+│  └─ loan(2, "Dune", 2024-02-10, 2.00)
+└─ member(2, "Bob", "basic")
+
+due#1   library.sql:7  SELECT member, book, taken + INTERVAL '14 days' AS due FROM loan
+late#1  library.sql:7  WITH due AS (SELECT"""
+    )
+
+
+def test_a_pattern_takes_computed_values_that_are_there(library: Session) -> None:
+    pattern = parse_pattern('late("Cid", "Dune", _)', library.program)
+    assert isinstance(pattern, FactPattern)
+    (fact,) = closest_absent(library, pattern, 1).facts
+    assert fact.tuple[:2] == ("Cid", "Dune")
+    (attempt,) = whynot(library, *fact, repairs=0).attempts
+    assert show_fact(attempt.found[0]) == 'member(3, "Cid", nil)'
+    assert attempt.missing[0].relation == "due"
+    empty = Session(load("CREATE TABLE t(a TEXT); CREATE VIEW v AS SELECT a, a > 'b' AS more FROM t;", dialect="sql"))
+    with pytest.raises(CannotExplain, match="nothing that is there has a value for more"):
+        closest_absent(empty, FactPattern("v", {0: "a"}, {}), 1)
+
+
+def test_a_query_that_became_several_rules_is_told_once(library: Session) -> None:
+    (attempt,) = whynot(library, 'paid("Ann", 0.9, 1.5)', repairs=0).attempts
+    assert attempt.failed == ("SUM(l.price * 0.5) (it is 0.750)",)
 
 
 # -- the other questions

@@ -239,7 +239,8 @@ class Shell:
         lines = []
         for name in named_relations(program):
             relation = program.relations[name]
-            columns = ", ".join(f"{each.name}:{each.type}" for each in relation.fields)
+            fields = relation.fields[: relation.arity - relation.hidden]
+            columns = ", ".join(f"{each.name}:{each.type}" for each in fields)
             rows = f"{len(self.session.relation(name)):,}"
             lines.append([f"{name}({columns})", "base" if name in base else "view", rows])
         yield aligned(lines)
@@ -249,9 +250,11 @@ class Shell:
             check_relation(relation, self.session.program)
         program = self.session.program
         known, views = set(named_relations(program)), dict(bag_rows(program))
+        queries = set()  # one may be several rules
         for name, rule in by_shown_name(program):
             head = views.get(rule.head.relation, rule.head.relation)
-            if not rule.is_fact and head in known and relation in ("", head):
+            if not rule.is_fact and head in known and relation in ("", head) and (head, rule.span) not in queries:
+                queries.add((head, rule.span))
                 text = source_text(program, rule.span)
                 yield text if text.startswith(name) else f"{name}  {text}"
 

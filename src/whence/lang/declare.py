@@ -373,6 +373,7 @@ class _Declarer:
                 helper=statement.helper,
                 table=statement.table,
                 tagged=statement.tagged,
+                hidden=statement.hidden,
             )
             for qualifier in statement.qualifiers:
                 if qualifier in _DIRECTIVE_QUALIFIERS:

@@ -191,7 +191,8 @@ class Relation:
     `on_demand` says that only the tuples need to be derived that others ask for (Souffle's magic sets). `role` is what `.event`
     or `.slow` says of the relation in an event program, `table` what SQL says of the rows of a table. A `helper` is part of a
     query that no user named: this is what one of its rows is called. The last column of a `tagged` relation is a term that only
-    tells by which way a row was derived: no rule looks into it.
+    tells by which way a row was derived: no rule looks into it. So many of the last columns are `hidden`: they tell equal rows of
+    a query apart, and nobody wrote them.
     """
 
     name: str
@@ -211,6 +212,7 @@ class Relation:
     lifetime_span: Span = NOWHERE
     table: Table | None = None
     tagged: bool = False
+    hidden: int = 0
 
     @property
     def arity(self) -> int:

@@ -246,7 +246,7 @@ class RelationDecl:
 
     `helper` says what a row of it is, if it is a part of a SQL query that the user did not name. `table` is what SQL says of
     rows, which has no words in this language; the last column of a `tagged` relation is the way by which a row was derived
-    (UNION ALL).
+    (UNION ALL), and so many of the last columns are `hidden`.
     """
 
     names: tuple[str, ...]
@@ -257,6 +257,7 @@ class RelationDecl:
     helper: str = ""
     table: Table | None = None
     tagged: bool = False
+    hidden: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from typing import Any
 from whence.lang.fit import fits as can_hold
 from whence.lang.order import is_ready
 from whence.lang.program import Aggregation, Apply, Atom, Comparison, Const, Literal, Negation, Term, Var
+from whence.lang.tree import Span
 from whence.lang.undefined import Undefined
 from whence.provenance.derivations import CannotExplain
 from whence.provenance.derive import Deriver, PreparedRule
@@ -69,9 +70,12 @@ class Attempts:
             self._prepared[fact.relation] = [self._deriver.prepare(rule) for rule in rules]
         firing = {each.rule for each in self._deriver.derivations(fact)}
         found: dict[str, list[Attempt]] = {}
+        queries: dict[Span, str] = {}  # one that became several rules is shown once
         for prepared in self._prepared[fact.relation]:
-            if prepared.rule.name not in firing:
-                found.setdefault(prepared.rule.name, []).extend(_NearMisses(self._deriver, prepared).search(fact))
+            rule = prepared.rule
+            name = queries.setdefault(rule.span, rule.name) if rule.is_query else rule.name
+            if rule.name not in firing:
+                found.setdefault(name, []).extend(_NearMisses(self._deriver, prepared).search(fact))
         return found
 
     def closest(self, fact: Fact) -> tuple[Attempt, ...]:
@@ -215,7 +219,7 @@ class _NearMisses:
             column = program.relations[rule.head.relation].fields[at].name
             is_there = self._value(literal.right, environment)
             return f"{column} = {show_value(environment[asked])}" + (f" (it is {is_there})" if is_there else "")
-        text = source_text(program, literal.span)
+        text = source_text(program, literal.span) or "a value"
         if literal.op == "!=" and literal.right == Const(None, literal.right.kind):
             return text if "NULL" in text.upper() else f"{text} IS NOT NULL"
         if literal.op == "=" and "=" not in _IN_PARENTHESES.sub("", text):

@@ -16,7 +16,7 @@ from whence.lang.types import Value, Variant
 from whence.provenance.graph import Absence, Aggregated, Derivation, Fact, UnnamedAbsence, Wildcard
 
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"|\'[^\']*\'')
-_SELECT = re.compile(r"\bSELECT\s+(?:DISTINCT\s+)?$", re.IGNORECASE)
+_SELECT = re.compile(r"\b(?:SELECT\s+(?:DISTINCT\s+)?|WITH\s+(?:RECURSIVE\s+)?)$", re.IGNORECASE)
 _NOT_IN_XML = re.compile("[^\t\n\r\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _ESCAPES = str.maketrans({"\n": "\\n", "\r": "\\r", "\t": "\\t", '"': '\\"', "\\": "\\\\"})
 

@@ -36,13 +36,13 @@ _LONGEST = 70
 def proof_of_views(proof: Proof, program: Program) -> Proof:
     """The proof without helpers; what it proves is kept, even if it is a row of one."""
     folding = Folding(program)
-    return without_copies(folding.proof(proof) if folding.helpers else proof, program)
+    return without_copies(folding.proof(proof) if folding.is_needed else proof, program)
 
 
 def graph_of_views(graph: DerivationGraph, program: Program) -> DerivationGraph:
     """The graph without helpers, but for its roots and for those that were not looked into."""
     folding = Folding(program)
-    return graph_without_copies(folding.graph(graph) if folding.helpers else graph, program)
+    return graph_without_copies(folding.graph(graph) if folding.is_needed else graph, program)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +64,17 @@ class Folding:
     def __init__(self, program: Program) -> None:
         self.program = program
         self.helpers = {name for name, relation in program.relations.items() if relation.helper}
-        self.rows_of = dict(bag_rows(program))
+        # By what is shown: rows of a bag are rows of its view, those of a query with a name in WITH or FROM are its own.
         self.rows = Rows(program)
+        self.rows_of = dict(bag_rows(program)) | {
+            name: name
+            for name, relation in program.relations.items()
+            if relation.hidden and not relation.helper and self.rows.table(name) == name
+        }
+
+    @property
+    def is_needed(self) -> bool:
+        return bool(self.helpers or self.rows_of)
 
     def proof(self, root: Proof) -> Proof:
         used: dict[int, _Used] = {}
@@ -129,11 +138,15 @@ class Folding:
     def _is_wrapped(self, firing: Derivation) -> bool:
         """Whether a row of a view is there because it is in its bag."""
         used = firing.body[0].relation if len(firing.body) == 1 else ""
-        return self.rows_of.get(used) == firing.head.relation
+        return self.rows_of.get(used) == firing.head.relation != used
 
     def fact(self, fact: Fact) -> Fact:
         view = self.rows_of.get(fact.relation)
-        return fact if view is None else Fact(view, fact.tuple[: self.program.relations[view].arity])
+        return fact if view is None else Fact(view, fact.tuple[: self._width(view)])
+
+    def _width(self, view: str) -> int:
+        relation = self.program.relations[view]
+        return relation.arity - relation.hidden
 
     def _firing(self, firing: Derivation, used: _Used, *, is_root: bool) -> Derivation:
         view = self.rows_of.get(firing.head.relation)
@@ -168,7 +181,7 @@ class Folding:
         relation, pattern = absence = self.rows.of_absence(absence)
         view = self.rows_of.get(relation)
         if view is not None:
-            return Absence(view, pattern[: self.program.relations[view].arity])
+            return Absence(view, pattern[: self._width(view)])
         if relation not in self.helpers:
             return absence
         declared = self.program.relations[relation]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from whence.constraints import ConstraintError
 from whence.io.bags import as_often
 from whence.io.changes import Changes, Update
 from whence.lang.bags import named_relations
@@ -56,12 +57,16 @@ def whatif(
     for fact in come:
         if fact.relation not in bags and state.is_external(*fact):
             raise CannotExplain(f"{show_fact(fact)} is there already")
-    return _told(session, [Update("-", *fact) for fact in gone] + [Update("+", *fact) for fact in come])
+    try:
+        changes = session.trial([Update("-", *fact) for fact in gone] + [Update("+", *fact) for fact in come])
+    except ConstraintError as error:
+        raise CannotExplain(f"{error.broken}; {error.broken.advice}") from None
+    return _told(session, changes)
 
 
-def _told(session: Session, updates: list[Update]) -> Changes:
+def _told(session: Session, changes: Changes) -> Changes:
     """What would change in the tables and views that people know, rows as often as they would come and go."""
-    return as_often(session.program, session.trial(updates), named_relations(session.program))
+    return as_often(session.program, changes, named_relations(session.program))
 
 
 def rank_dependence(
@@ -74,7 +79,8 @@ def rank_dependence(
 ) -> list[Dependence]:
     """Base facts by how many facts of the views, or of the relations given, each alone keeps as they are; the most needed first.
 
-    With weights the first is the one whose loss costs most: `weight` gives that of a fact of the views, or None for nothing.
+    Rows that refer to a fact stay without it. With weights the first is the one whose loss costs most: `weight` gives that of a
+    fact of the views, or None for nothing.
     """
     if facts is None:
         state = LiveState(session)
@@ -85,7 +91,8 @@ def rank_dependence(
     found = []
     for at, fact in enumerate(facts):
         on_fact(at)
-        changes = [each for each in _told(session, [Update("-", *fact)]) if each.relation in shown]
+        outcome = session.trial([Update("-", *fact)], referring=False)
+        changes = [each for each in _told(session, outcome) if each.relation in shown]
         replaced = replacements(changes)
         lost = [each for each in changes if each.op == "-" and Fact(each.relation, each.tuple) not in replaced]
         cost = 0.0 if weight is None else _cost([Fact(each.relation, each.tuple) for each in lost], replaced, weight)

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from itertools import product
 from typing import NamedTuple
 
-from whence.lang.types import Field, Nullable, Tuple, Value, base
+from whence.lang.tables import taking_updates
+from whence.lang.types import Nullable, Tuple, Value, base
 from whence.provenance.attempts import STEPS, Attempt, Attempts
 from whence.provenance.base import fact_of
 from whence.provenance.derivations import CannotExplain
@@ -72,7 +73,9 @@ class Absent(NamedTuple):
 
 
 def closest_absent(session: Session, pattern: FactPattern, most: int, seconds: float = 5.0) -> Absent:
-    """Values for what is free come from the columns of base facts that have the same type.
+    """Values for what is free come from the columns of base facts that have the same type, and from the relation's own.
+
+    Raises CannotExplain if there are none.
 
     >>> from whence import Session, load
     >>> session = Session(load("reach(x, y) :- link(x, y). reach(x, z) :- reach(x, y), link(y, z)."
@@ -100,23 +103,28 @@ def closest_absent(session: Session, pattern: FactPattern, most: int, seconds: f
 def _candidates(session: Session, pattern: FactPattern) -> Iterator[Fact]:
     fields = session.program.relations[pattern.relation].fields
     free = [at for at in range(len(fields)) if at not in pattern.known and at not in pattern.same]
-    for chosen in product(*(_values(session, fields[at]) for at in free)):
+    choices = [_values(session, pattern.relation, at) for at in free]
+    for at, values in zip(free, choices, strict=True):
+        if not values:
+            raise CannotExplain(f"nothing that is there has a value for {fields[at].name}: give one in its place")
+    for chosen in product(*choices):
         row = {**pattern.known, **dict(zip(free, chosen, strict=True))}
         row |= {at: row[first] for at, first in pattern.same.items()}
         yield Fact(pattern.relation, tuple(row[at] for at in range(len(fields))))
 
 
-def _values(session: Session, field: Field) -> list[Value]:
-    """What base facts have in columns of the same type, in columns of the same name first."""
+def _values(session: Session, relation: str, column: int) -> list[Value]:
+    """What base facts have in columns of the same type, in columns of the same name first, and what the relation itself has."""
+    field = session.program.relations[relation].fields[column]
     found: dict[Value, None] = {}
     columns = [
         (each.name != field.name, name, at)
-        for name in session.program.base_relations
+        for name in taking_updates(session.program)
         for at, each in enumerate(session.program.relations[name].fields)
         if base(each.kind) == base(field.kind)
     ]
     takes_nil = isinstance(field.kind, Nullable)
-    for _, name, at in sorted(columns):
+    for _, name, at in [*sorted(columns), (True, relation, column)]:
         values = {row[at] for row in session.relation(name)}
         found |= dict.fromkeys(sorted((each for each in values if each is not None or takes_nil), key=show_value))
     return list(found)

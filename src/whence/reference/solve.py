@@ -200,7 +200,7 @@ class Solver:
                 f"{self._where()}: a sum inside recursion met a negative value; "
                 "such a sum can fall as the recursion goes on and has no well-defined result"
             )
-        return combine(literal.op, list(values.values()), literal.target.kind)
+        return combine(literal.op, list(values.values()), base(literal.target.kind))
 
     # -- terms
 

@@ -170,5 +170,6 @@ def _declaration(relation: Relation, types: ColumnTypes, nullable: list[bool]) -
         helper=relation.a_row,
         table=relation.table,
         tagged=tagged,
+        hidden=0 if relation.existential else len(relation.hidden),
     )
     return [declaration]

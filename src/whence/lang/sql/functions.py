@@ -168,3 +168,18 @@ def declare(name: str, function: Callable[..., object]) -> tree.FunctorDecl | No
     if result is None or len(params) != len(types):
         return None
     return tree.FunctorDecl(name, params, tree.TypeRef(result))
+
+
+_OF_THE_CLOCK = frozenset(
+    "NOW CURRENT_DATE CURRENT_TIME CURRENT_TIMESTAMP LOCALTIME LOCALTIMESTAMP GETDATE SYSDATE TODAY".split()
+)
+_OF_CHANCE = frozenset("RANDOM RAND UUID GEN_RANDOM_UUID NEWID".split())
+
+
+def advice_on_moving(name: str) -> str:
+    """What to do instead of asking for a value that is another one each time; empty if the name is of no such function."""
+    if name.upper() in _OF_THE_CLOCK:
+        return "a view follows from its tables: keep the time in one, such as clock(today DATE), and update that"
+    if name.upper() in _OF_CHANCE:
+        return "a view follows from its tables: put such values into one where its rows are made"
+    return ""

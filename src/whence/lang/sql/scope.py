@@ -8,7 +8,8 @@ from difflib import get_close_matches
 from sqlglot import exp
 
 from whence.lang import tree
-from whence.lang.diagnostics import Diagnostic, SqlShape, SqlUnknownColumn, SqlUnknownTable
+from whence.lang.diagnostics import Diagnostic, SqlShape, SqlUnknownColumn, SqlUnknownTable, SqlUnsupported
+from whence.lang.sql.functions import advice_on_moving
 from whence.lang.sql.parse import span_of
 from whence.lang.sql.relations import Env, Names, Relation
 
@@ -182,6 +183,9 @@ class Scope:
         )
 
     def _unknown(self, node: exp.Column, problem: str, columns: list[str]) -> None:
+        if advice := advice_on_moving(node.name):
+            self.found.append(SqlUnsupported(span_of(node), feature=node.name, advice=advice))
+            return
         self.found.append(
             SqlUnknownColumn(span_of(node), name=node.name, problem=problem, advice=_advice(node, columns))
         )

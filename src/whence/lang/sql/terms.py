@@ -17,7 +17,7 @@ from whence.lang.diagnostics import BadLiteral, SqlShape, SqlUnsupported
 from whence.lang.sql.constants import negated, written
 from whence.lang.sql.date_terms import BY_UNIT, by_unit, extracted, is_interval, shifted, written_moment
 from whence.lang.sql.formulas import conjunction, counted, disjunction
-from whence.lang.sql.functions import AGGREGATES, BUILTINS, TYPES, declare, find_registered, type_of
+from whence.lang.sql.functions import AGGREGATES, BUILTINS, TYPES, advice_on_moving, declare, find_registered, type_of
 from whence.lang.sql.kinds import MOMENTS, is_decimal
 from whence.lang.sql.library import FUNCTIONS
 from whence.lang.sql.logic import Want
@@ -221,7 +221,7 @@ class Terms:
             return self._builtin(node, name, node.expressions)
         if name in FUNCTIONS:
             return self._library(node, name, node.expressions)
-        advice = f"register a Python function of that name: functions={{'{node.name}': f}}"
+        advice = advice_on_moving(name) or f"register a Python function of that name: functions={{'{node.name}': f}}"
         return self.refuse(node, f"the function {node.name}", advice)
 
     def _library(self, node: exp.Expr, name: str, args: list[exp.Expr]) -> tree.Term:
