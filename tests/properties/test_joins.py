@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 from tests.properties.programs import ARITY, BASE, DECLARATIONS, DERIVED, Run, epochs
 from tests.properties.test_maintenance import check_run
 
-from whence import load
+from whence import Session, load
 from whence.backends.local import blocks, choices
+from whence.prepared import prepare
+from whence.reference import evaluate
 
 EXAMPLES = int(os.environ.get("WHENCE_EXAMPLES", "60"))
 NAMES = ("x", "y", "z", "u", "v")
@@ -79,3 +81,17 @@ def test_patterns_are_found_whatever_is_joined_with(tables: str) -> None:
             check_run(run)
 
     match()
+
+
+@settings(
+    max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
+)
+@given(run=runs(), wanted=st.sampled_from(("p", "q", "r", "s", "t")))
+def test_what_only_has_to_exist_is_found_as_well_beforehand(run: Run, wanted: str) -> None:
+    facts: dict[str, set[tuple[int, ...]]] = {name: set() for name in BASE}
+    for _, name, row, _ in run.epochs[0]:
+        facts[name].add(row)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        session = Session(prepare(run.program, wanted=[wanted], lean=True), facts=facts)
+        assert set(session.relation(wanted)) == evaluate(run.program, facts)[wanted]
