@@ -7,7 +7,7 @@ lists and asks for each value whether it is in the other. Where one is long, as 
 if the shorter is taken every time, triangles take no longer than the most of them that so many links can have.
 
 Finding the shortest takes a look-up in each index, and an index for each atom. So the machine is told to choose only once the
-list that it would take otherwise is long for some key.
+lists that it would take otherwise are long, or one of them is much longer than the others.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from whence.backends.local import machine
+from whence.backends.local.hashing import USED
 from whence.backends.local.index import Index
 from whence.backends.local.links import ROWS
 from whence.backends.local.table import Table
@@ -26,8 +27,8 @@ from whence.plan.steps import Check, Compare, DeltaPlan, Join, Slot
 
 # Of so many atoms at the most is one chosen.
 MOST = 4
-# A list of so many rows is worth look-ups in other indexes.
-LONG = 32
+# Lists of so many rows are worth look-ups in other indexes; so is one if it is so many times as long as most.
+LONG, LONGER = 32, 4
 
 
 def alternatives(plan: DeltaPlan, at: int) -> list[Join]:
@@ -80,7 +81,8 @@ class Choosing:
         if rows <= max(LONG, 2 * self.looked_at):
             return False
         self.looked_at = rows
-        if self.index.longest() <= LONG:
+        mean = rows / int(self.index.handle[USED])
+        if mean <= LONG and self.index.longest() <= max(LONG, LONGER * mean):
             return False
         for (place, _, columns), table in zip(self.choice.others, self.others, strict=True):
             code[place] = table.index(columns).address
