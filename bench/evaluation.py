@@ -12,7 +12,7 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass, field
 
-from graphs import gnm, points_to, tree, weighted
+from graphs import gnm, hubs, points_to, tree, weighted
 from measure import Report, median_seconds, milliseconds, plot_bars
 from peers import Clingo, DuckDB, Facts, Nemo
 
@@ -95,6 +95,19 @@ triangle(x, y, z) :- link(x, y), link(y, z), link(z, x).
 .output triangle
 """
 TRIANGLES_SQL = """SELECT count(*) FROM link a JOIN link b ON a.c1 = b.c0 JOIN link c ON b.c1 = c.c0 AND c.c1 = a.c0"""
+CLIQUES = TRIANGLES.replace(
+    "triangle(x, y, z) :- link(x, y), link(y, z), link(z, x).",
+    "clique(w, x, y, z) :- link(w, x), link(w, y), link(w, z), link(x, y), link(x, z), link(y, z).",
+).replace("triangle", "clique")
+CLIQUES_SQL = """SELECT count(*) FROM link a JOIN link b ON b.c0 = a.c0 JOIN link c ON c.c0 = a.c0
+  JOIN link d ON d.c0 = a.c1 AND d.c1 = b.c1 JOIN link e ON e.c0 = a.c1 AND e.c1 = c.c1
+  JOIN link f ON f.c0 = b.c1 AND f.c1 = c.c1"""
+CYCLES = """.decl link(x:number, y:number) .decl start(x:number) .input link, start
+cycle(w, x, y, z) :- start(w), link(w, x), link(x, y), link(y, z), link(z, w).
+.output cycle
+"""
+CYCLES_SQL = """SELECT count(*) FROM start s JOIN link a ON a.c0 = s.c0 JOIN link b ON a.c1 = b.c0 JOIN link c ON b.c1 = c.c0
+  JOIN link d ON d.c0 = c.c1 AND d.c1 = s.c0"""
 POINTS_TO = """.decl alloc(v:number, o:number) .decl assign(v:number, w:number) .decl load(v:number, w:number)
 .decl store(v:number, w:number) .input alloc, assign, load, store
 pt(v, o) :- alloc(v, o).
@@ -155,6 +168,23 @@ def workloads() -> list[Workload]:
             "triangle",
             {"link": gnm(20_000, 200_000)},
             TRIANGLES_SQL,
+        ),
+        Workload(
+            "triangles, 20,000 nodes, hubs, 200,000 edges",
+            TRIANGLES,
+            "triangle",
+            {"link": hubs(20_000, 10)},
+            TRIANGLES_SQL,
+        ),
+        Workload(
+            "cliques of four, 2,000 nodes, 40,000 edges", CLIQUES, "clique", {"link": gnm(2_000, 40_000)}, CLIQUES_SQL
+        ),
+        Workload(
+            "cycles of four through 500 of 2,000 nodes, 40,000 edges",
+            CYCLES,
+            "cycle",
+            {"link": gnm(2_000, 40_000), "start": [(4 * at,) for at in range(500)]},
+            CYCLES_SQL,
         ),
         Workload("closure, non-linear rule, 300 nodes, 600 edges", NON_LINEAR, "reach", tiny, NON_LINEAR_SQL, *both[0]),
         Workload(

@@ -18,6 +18,20 @@ def gnm(nodes: int, edges: int, seed: int = 1) -> Edges:
     return sorted(found)
 
 
+def hubs(nodes: int, links: int, seed: int = 4) -> Edges:
+    """A random directed graph in which every node brings so many links, more often to nodes that have many already."""
+    rng = random.Random(seed)
+    ends = list(range(links))
+    found: set[tuple[int, int]] = set()
+    for node in range(links, nodes):
+        for _ in range(links):
+            other = rng.choice(ends)
+            found.add((node, other) if rng.random() < 0.5 else (other, node))
+            ends.append(other)
+        ends += [node] * links
+    return sorted(edge for edge in found if edge[0] != edge[1])
+
+
 def weighted(edges: Edges, most: int = 100, seed: int = 2) -> list[tuple[int, int, int]]:
     rng = random.Random(seed)
     return [(one, other, rng.randint(1, most)) for one, other in edges]

@@ -1,3 +1,5 @@
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -45,3 +47,26 @@ def test_errors_of_large_files_are_the_same(whence: Whence, folder: Path) -> Non
     result = whence("eval", "p.dl", "-D", "out")
     assert result.exit_code == 1
     assert result.stderr.startswith("e.facts:2: ")
+
+
+def test_the_size_of_a_view_is_told_without_its_rows_and_without_pandas(tmp_path: Path) -> None:
+    (tmp_path / "program.dl").write_text(
+        ".decl e(x:number, y:number) .input e\np(x, y) :- e(x, y), x < y.\n.printsize p\n", encoding="utf-8"
+    )
+    rows = "".join(f"{at}\t{at * 7 % 50_000}\n" for at in range(300_000))
+    (tmp_path / "e.facts").write_text(rows, encoding="utf-8")
+    code = """
+import sys
+from whence.cli import main
+from whence.backends.local.words import Dictionary
+Dictionary.decode_rows = None
+sys.argv = ["whence", "eval", "program.dl", "-q"]
+try:
+    main()
+except SystemExit as ended:
+    assert not ended.code, ended.code
+print("pandas" in sys.modules)
+"""
+    ran = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+    expected = sum(at < at * 7 % 50_000 for at in range(300_000))
+    assert ran.stdout == f"p\t{expected}\nFalse\n", ran.stderr

@@ -40,6 +40,19 @@ def test_a_relation_of_unknown_size_comes_last() -> None:
     assert order({"t": 10**9}) == ["t", "s"]
 
 
+def test_what_is_bound_already_is_asked_before_anything_else_is_joined() -> None:
+    text = """
+    .decl a(x:number, y:number) .decl b(x:number, y:number, z:number) .decl c(y:number)
+    .input a, b, c
+    .output p
+    p(x, z) :- a(x, y), b(x, y, z), c(y).
+    """
+    plan = compile_plan(load(text), None, {"a": 10, "b": 1000, "c": 100_000})
+    deltas = [each for stratum in plan.strata for each in stratum.deltas if each.scan and each.scan.relation == "a"]
+    joined = [step.relation for delta in deltas for step in delta.steps if isinstance(step, Join | Check)]
+    assert joined == ["c", "b"]
+
+
 def test_a_session_plans_with_the_sizes_of_its_facts_and_again_when_rules_change() -> None:
     links = {(1, at) for at in range(50)}
     session = Session(load(TEXT), facts={"r": {(0, 1)}, "s": links, "t": {(0, 7), (0, 99)}})

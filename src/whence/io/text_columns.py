@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from whence.io.errors import FactError
 from whence.io.facts import input_path
@@ -25,6 +26,7 @@ from whence.lang.types import NUMBER, SYMBOL, UNSIGNED, Kind
 if TYPE_CHECKING:
     import pyarrow as pa
 
+A = TypeVar("A", bound=np.generic)
 # Fewer rows are written sooner one by one.
 MANY_ROWS = 50_000
 
@@ -106,8 +108,13 @@ def _column(column: pa.ChunkedArray) -> Words | Coded:
     if pa.types.is_dictionary(column.type):
         whole = column.unify_dictionaries().combine_chunks()
         whole = whole.chunk(0) if isinstance(whole, pa.ChunkedArray) else whole
-        return Coded(whole.indices.to_numpy(zero_copy_only=False), whole.dictionary.to_pylist())
-    return column.to_numpy().view(np.int64)  # type: ignore[no-any-return]
+        return Coded(_values(whole.indices, np.int32), whole.dictionary.to_pylist())
+    return np.concatenate([_values(each, np.int64) for each in column.chunks])
+
+
+def _values(array: pa.Array, kind: type[A]) -> NDArray[A]:
+    """Those of an array without nulls. Asking Arrow for them would import pandas, which takes longer than a small evaluation."""
+    return np.frombuffer(array.buffers()[1], kind, len(array), array.offset * np.dtype(kind).itemsize)
 
 
 def write_columns(transfer: Transfer, relation: Relation, columns: PlainColumns, folder: Path | None) -> bool:

@@ -77,13 +77,17 @@ def changes_of_bag(rows: Sides, copies: Sides) -> Sides:
     return inserted, deleted
 
 
-def repeated(program: Program, name: str, views: Mapping[str, Iterable[Tuple]]) -> Iterator[Tuple]:
-    """The rows of a relation, as often as they are there."""
+def repeated(program: Program, name: str, views: Mapping[str, Iterable[Tuple]]) -> Iterable[Tuple]:
+    """The rows of a relation, as often as they are there; those of a set are given as they are, and need not be looked at."""
     companion = copies_of(program, name)
+    return views[name] if companion is None else _repeated(views[name], views[companion])
+
+
+def _repeated(rows: Iterable[Tuple], numbered: Iterable[Tuple]) -> Iterator[Tuple]:
     copies: dict[Tuple, int] = {}
-    for numbered in views[companion] if companion is not None else ():
-        row, count = numbered[:-1], numbered[-1]
+    for each in numbered:
+        row, count = each[:-1], each[-1]
         assert isinstance(count, int)
         copies[row] = max(count, copies.get(row, 1))
-    for row in views[name]:
+    for row in rows:
         yield from repeat(row, copies.get(row, 1))

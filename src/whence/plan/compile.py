@@ -27,6 +27,7 @@ from whence.plan.extract_aggregates import AggregateSpec, extract_aggregates, is
 from whence.plan.join_order import JoinOrder, most_bound
 from whence.plan.magic import restrict_to_demand
 from whence.plan.needed import keep_needed
+from whence.plan.project_early import project_early
 from whence.plan.project_wildcards import project_wildcards
 from whence.plan.self_support import why_values_may_rest
 from whence.plan.set_apart import set_apart
@@ -77,6 +78,8 @@ def compile_plan(
     """A plan under which as much as can be is maintained. `sizes` tells how many rows relations have, where that is known; if
     `lean`, relations that are not wanted need not be whole."""
     program = restrict(program, wanted, lean=lean)
+    if lean:
+        program = project_early(program, sizes or {})
     return _planned(program, dict(_reasons_to_recompute(program)), sizes, join_order)
 
 

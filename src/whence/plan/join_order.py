@@ -21,10 +21,12 @@ class JoinOrder(Protocol):
 
 
 def most_bound(candidates: Sequence[Candidate], sizes: Mapping[str, int]) -> int:
-    """The atom with most columns bound; of several the one of the smallest relation, and of several such the first."""
+    """An atom with all columns bound, which only leaves fewer to join with the others; else the one with most columns bound. Of
+    several the one of the smallest relation, and of several such the first.
+    """
 
-    def worth(at: int) -> tuple[int, float]:
-        each = candidates[at]
-        return len(each.bound), -sizes.get(each.atom.relation, inf)
+    def worth(at: int) -> tuple[bool, int, float]:
+        atom, bound = candidates[at]
+        return len(bound) == len(atom.args), len(bound), -sizes.get(atom.relation, inf)
 
     return max(range(len(candidates)), key=worth)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from whence.backends.local import bundles, machine
 from whence.backends.local.bundles import Source
 from whence.backends.local.cells import ITEM, NO_ITEM, RECORD, Cells
+from whence.backends.local.choices import Choice, alternatives
 from whence.backends.local.instructions import Instructions, Needs
 from whence.backends.local.words import Dictionary, Words, is_number
 from whence.lang.types import NUMBER, UNSIGNED, Kind, ListKind, is_plain, is_whole
@@ -85,6 +87,16 @@ class Assembler:
                 yield from ((kind, np.array([word], dtype=np.int64)) for kind, word in each.constants)
 
 
+class _Alternatives(NamedTuple):
+    """Joins that may be made instead of one, in the code at `join`, where a `choice` says so; what is needed after it."""
+
+    step: Join
+    others: list[Join]
+    needed: list[int]
+    choice: int
+    join: int
+
+
 class _Assembly:
     """The instructions of one plan, as far as they are made."""
 
@@ -98,6 +110,7 @@ class _Assembly:
         self.rows: list[tuple[int, str]] = []
         self.slots: list[tuple[int, str]] = []
         self.indexes: list[tuple[int, str, tuple[int, ...]]] = []
+        self.choices: list[Choice] = []
         self.code: list[int] = []
 
     def encode(self, constant: Constant) -> int:
@@ -122,10 +135,16 @@ class _Assembly:
         self.code += [word for pair in scan.binds for word in pair]
         self.code += [word for column, constant in scan.equals for word in (column, self.encode(constant))]
         self.code += [word for pair in scan.same for word in pair]
-        for step, needed in zip(plan.steps, _needed_after(plan), strict=True):
-            self._step(step, [*sorted(needed), *own])
+        waiting: list[_Alternatives] = []
+        for at, (step, needed) in enumerate(zip(plan.steps, _needed_after(plan), strict=True)):
+            kept = [*sorted(needed), *own]
+            if isinstance(step, Join) and source is None and (others := alternatives(plan, at)):
+                waiting.append(self._choose(step, others, kept))
+            self._step(step, kept)
         self._head(plan, own, makes_bundles=source is not None and source.is_joined)
-        widths = [len(step.key) for step in plan.steps if isinstance(step, Join)]
+        for each in waiting:
+            self._alternatives(each)
+        widths = [len(step.key) + 1 for step in plan.steps if isinstance(step, Join)]
         widths += [len(step.args) for step in plan.steps if isinstance(step, Check)]
         widths += [each.columns for each in self.makes]
         return Instructions(
@@ -134,6 +153,7 @@ class _Assembly:
             slots=self.slots,
             indexes=self.indexes,
             masks=self.masks,
+            choices=self.choices,
             makes=self.makes,
             constants=frozenset(self.constants),
             needs=Needs(
@@ -160,21 +180,48 @@ class _Assembly:
                 words += self._operands([operand])
         self._emit(words)
 
+    def _choose(self, step: Join, others: list[Join], needed: list[int]) -> _Alternatives:
+        """In front of a join that others may be made instead of. They are found behind everything else."""
+        place = len(self.code)
+        registers = [self.registers, self.registers + 1, self.registers + 2]
+        self.registers += len(registers)
+        self._emit([machine.CHOOSE, 0, *registers, len(others) + 1, *(0 for _ in range(len(others) + 1))])
+        self.code[place + machine.CHOSEN_FROM] = len(self.code)
+        return _Alternatives(step, others, needed, place, len(self.code))
+
+    def _alternatives(self, waiting: _Alternatives) -> None:
+        """Joins in place of another one, whose own atom is asked then; the others are in any case."""
+        step, places = waiting.step, []
+        behind = waiting.join + self.code[waiting.join + 1]
+        row = dict(step.key) | {column: Slot(register) for column, register in step.binds}
+        asked = Check(step.position, step.relation, step.recursive, tuple(row[at] for at in sorted(row)), present=True)
+        carried = sorted({*waiting.needed, *read_by(asked)})
+        for number, other in enumerate(waiting.others, start=1):
+            at = self.code[waiting.choice + machine.CHOSEN_FROM + number] = len(self.code)
+            places.append((at + 3, other.relation, tuple(column for column, _ in other.key)))
+            self._join(other, carried, waiting.choice, number)
+            self._step(asked, waiting.needed)
+            self._emit([machine.JUMP, behind])
+        columns = tuple(column for column, _ in step.key)
+        self.choices.append(Choice(waiting.choice, waiting.join, step.relation, columns, places))
+
+    def _join(self, step: Join, needed: list[int], choice: int = 0, number: int = 0) -> None:
+        bound = {register for _, register in step.binds}
+        carried = [register for register in needed if register not in bound]
+        self.rows.append((len(self.code) + 2, step.relation))
+        words = [machine.JOIN, 0, 0, 0, int(step.recursive)]
+        words += [len(step.key), len(step.binds), len(step.same), len(carried), choice, number]
+        words += self._operands([operand for _, operand in step.key])
+        words += [word for pair in (*step.binds, *step.same) for word in pair]
+        self._emit(words + carried)
+
     def _step(self, step: object, needed: list[int]) -> None:
         """An instruction. Registers that are `needed` after it are carried over to the lines it keeps or makes."""
         match step:
-            case Join(relation=relation, recursive=recursive, key=key, binds=binds, same=same):
-                bound = {register for _, register in binds}
-                carried = [register for register in needed if register not in bound]
-                at = len(self.code)
-                self.rows.append((at + 2, relation))
-                self.indexes.append((at + 3, relation, tuple(column for column, _ in key)))
-                self.masks.append((at + 4, step))
-                words = [machine.JOIN, 0, 0, 0, int(recursive)]
-                words += [len(key), len(binds), len(same), len(carried)]
-                words += self._operands([operand for _, operand in key])
-                words += [word for pair in (*binds, *same) for word in pair]
-                self._emit(words + carried)
+            case Join(relation=relation, key=key):
+                self.indexes.append((len(self.code) + 3, relation, tuple(column for column, _ in key)))
+                self.masks.append((len(self.code) + 4, step))
+                self._join(step, needed)
             case Check(relation=relation, recursive=recursive, args=args, present=present):
                 at = len(self.code)
                 self.slots.append((at + 2, relation))

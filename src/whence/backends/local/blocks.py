@@ -39,8 +39,9 @@ BLOCK_BITS = 6
 # Tables with fewer rows stay as they are.
 SMALL = 1 << 11
 # Of the 64 rows of a line, so many have to be there in a table of few lines, of some and of many; under half of it is too few.
+# While the lines are in the cache, what is not there costs nothing; later, with 24 of 64, a row takes 43 bytes.
 FEW_LINES, SOME_LINES = 1 << 14, 1 << 16
-SPARSE, SCATTERED, CLOSE = 2, 3, 8
+SPARSE, SCATTERED, CLOSE = 2, 8, 24
 
 
 class UnknownLayout(ValueError):

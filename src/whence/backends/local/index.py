@@ -68,6 +68,10 @@ class Index:
         end = links.expand_blocks(self.address, first, last, forbid, picks, matches)
         return picks[:end], matches[:end]
 
+    def longest(self) -> int:
+        """How many rows the key has that most rows have."""
+        return int(self.keys.lines[: self.handle[USED], -links.LENGTH].max(initial=0))
+
     def make_room(self, more: int, lines: int) -> None:
         """For so many more rows, below `lines`."""
         if len(self.place.array) < lines:

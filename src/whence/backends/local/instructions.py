@@ -13,6 +13,7 @@ from whence.backends.local import machine
 from whence.backends.local.arrays import Ids, Lines
 from whence.backends.local.bundles import Source
 from whence.backends.local.cells import Cells
+from whence.backends.local.choices import Choice, Choosing
 from whence.backends.local.memory import address_of
 from whence.backends.local.table import Table
 from whence.backends.local.words import Words
@@ -71,9 +72,9 @@ class Instructions:
     """What a plan does, whatever the tables are.
 
     In `code` the places are left out that hold the address of a relation's `rows`, of its rows found by value (`slots`), of an
-    index on some columns, and the flags (`masks`) that a step does not want to see. `constants` are the words in it that a
-    dictionary gave out. What makes records, branches or lists runs in one thread only. With a `source`,
-    heads are those of bundles.
+    index on some columns, and the flags (`masks`) that a step does not want to see. `choices` are joins that may be made with
+    other atoms, `constants` the words in it that a dictionary gave out. What makes records, branches or lists runs in one thread
+    only. With a `source`, heads are those of bundles.
     """
 
     code: Words
@@ -81,6 +82,7 @@ class Instructions:
     slots: Sequence[tuple[int, str]]
     indexes: Sequence[tuple[int, str, tuple[int, ...]]]
     masks: Sequence[tuple[int, Join | Check]]
+    choices: Sequence[Choice]
     makes: Sequence[Cells]
     constants: frozenset[tuple[Kind, int]]
     needs: Needs
@@ -99,20 +101,26 @@ class Instructions:
         workspace = self.workspaces.get(scratch)
         if workspace is None:
             workspace = self.workspaces[scratch] = Workspace(self.needs, scratch)
+        choosing = [
+            Choosing(each, tables[each.relation].index(each.columns), [tables[name] for _, name, _ in each.others])
+            for each in self.choices
+        ]
         indexed = {name: tables[name] for _, name, _ in self.indexes}
+        indexed |= {name: tables[name] for each in self.choices for _, name, _ in each.others}
         source = None if self.source is None else tables[self.source.relation]
-        return Assembled(self, code, tuple(indexed.values()), workspace, source)
+        return Assembled(self, code, tuple(indexed.values()), choosing, workspace, source)
 
 
 @dataclass(slots=True, eq=False)
 class Assembled:
-    """Instructions with the addresses of tables in their places; `tables` are those whose indexes they use, and `source` is the
-    one whose rows are passed on in bundles.
+    """Instructions with the addresses of tables in their places; `tables` are those whose indexes they use, or will if they
+    come to a choice, and `source` is the one whose rows are passed on in bundles.
     """
 
     instructions: Instructions
     code: Words
     tables: tuple[Table, ...]
+    choosing: list[Choosing]
     workspace: Workspace
     source: Table | None = None
     is_last: bool = False
@@ -120,6 +128,8 @@ class Assembled:
     def start(self, forbid: Forbid) -> None:
         for table in self.tables:
             table.link_new()
+        if self.choosing:
+            self.choosing = [each for each in self.choosing if not each.begins(self.code)]
         for place, step in self.instructions.masks:
             self.code[place] = forbid(step)
         state = self.workspace.state

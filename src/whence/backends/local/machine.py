@@ -8,6 +8,10 @@ output is full and can go on from there, since all it knows is in `state` and `b
 who wait can see whether it takes too long, and where there is no room for a record, branch or list that it makes. Nothing is
 compiled for a program, and a round of a recursion costs a few calls.
 
+Where several atoms that are otherwise bound have the next variable, as in a triangle, the values of any of them will do, if the
+others are then asked. The machine *chooses* for each line the atom with the fewest rows, so that no more is looked at than is in
+the shortest list. The joins of these atoms take turns with the lines of a block, each with those that were given to it.
+
 Instructions are runs of int64: an operation, its length, its operands. An operand is two words: what
 it is, and which. Tables and indexes are named by the addresses of their handles. In front stands what is done with the
 changed rows: their table, whether it is recursive, then how many columns go into registers, are compared with a constant, and are
@@ -44,11 +48,14 @@ from whence.backends.local.links import ARENA, BEGIN, LENGTH
 from whence.backends.local.memory import compiled, halves_at, kernel, prefetch, words_at
 from whence.lang.sizes import LARGEST_STRUCTURE
 
-JOIN, CHECK, COMPARE, COMPUTE, EMIT, EMIT_JOINED, BUILD, TAKE_APART, EMIT_BUNDLES = range(1, 10)
+JOIN, CHECK, COMPARE, COMPUTE, EMIT, EMIT_JOINED, BUILD, TAKE_APART, EMIT_BUNDLES, CHOOSE, JUMP = range(1, 12)
 # What an operand is: a register, a constant's word or, in heads right behind a join, a column of the row joined with.
 REGISTER, CONSTANT, COLUMN = range(3)
 # Where the lists of an instruction begin.
-SCAN, JOINED, CHECKED, COMPARED, BUILT, TAKEN = 7, 10, 8, 5, 7, 6
+SCAN, JOINED, CHECKED, COMPARED, BUILT, TAKEN, CHOSEN_FROM = 7, 12, 8, 5, 7, 6, 7
+# In a choice: whether it is made, the registers for where rows begin and end and for whose they are, how many joins there are. In
+# a join: the choice that it is one of, or 0, and which.
+IS_CHOSEN, CHOSEN_BEGIN, CHOSEN_END, GIVEN_TO, JOINS, CHOICE, NUMBER = 2, 3, 4, 5, 6, 10, 11
 EQUAL, UNEQUAL, LESS, LESS_EQUAL, GREATER, GREATER_EQUAL = range(6)
 ADD, SUBTRACT, MULTIPLY, NEGATE, BIT_AND, BIT_OR, BIT_XOR, BIT_NOT, MINIMUM, MAXIMUM, COPY = range(11)
 _SIGN = -(1 << 63)
@@ -160,7 +167,46 @@ def load_operands(code: Any, at: int, count: int, blocks: Any, depth: int, size:
 
 @compiled
 def open_join(code: Any, at: int, blocks: Any, depth: int, size: int, keys: Any) -> None:
-    """Finds the rows that each line of the block joins with."""
+    """Finds the rows that each line of the block joins with: of lines that were given to another join, none."""
+    choice = code[at + CHOICE]
+    if choice == 0:
+        find_joined(code, at, blocks, depth, size, keys)
+        return
+    first, last = blocks.shape[1] - FIRSTS, blocks.shape[1] - LASTS
+    begin, end, given_to = code[choice + CHOSEN_BEGIN], code[choice + CHOSEN_END], code[choice + GIVEN_TO]
+    for line in range(size):
+        is_own = blocks[depth, given_to, line] == code[at + NUMBER]
+        blocks[depth, first, line] = blocks[depth, begin, line] if is_own else 0
+        blocks[depth, last, line] = blocks[depth, end, line] if is_own else 0
+
+
+@compiled
+def choose_join(code: Any, at: int, blocks: Any, depth: int, size: int, keys: Any) -> None:
+    """Gives each line to the join that has the fewest rows for it: the first of several."""
+    first, last = blocks.shape[1] - FIRSTS, blocks.shape[1] - LASTS
+    begin, end, given_to = code[at + CHOSEN_BEGIN], code[at + CHOSEN_END], code[at + GIVEN_TO]
+    for number in range(code[at + JOINS]):
+        find_joined(code, code[at + CHOSEN_FROM + number], blocks, depth, size, keys)
+        for line in range(size):
+            length = blocks[depth, last, line] - blocks[depth, first, line]
+            if number == 0 or length < blocks[depth, end, line] - blocks[depth, begin, line]:
+                blocks[depth, begin, line], blocks[depth, end, line] = (
+                    blocks[depth, first, line],
+                    blocks[depth, last, line],
+                )
+                blocks[depth, given_to, line] = number
+
+
+@compiled
+def next_choice(code: Any, at: int) -> int:
+    """The join that comes after one for the lines of a block, or 0."""
+    choice, number = code[at + CHOICE], code[at + NUMBER] + 1
+    return code[choice + CHOSEN_FROM + number] if choice > 0 and number < code[choice + JOINS] else 0  # type: ignore[no-any-return]
+
+
+@compiled
+def find_joined(code: Any, at: int, blocks: Any, depth: int, size: int, keys: Any) -> None:
+    """Where the rows that each line joins with begin and end."""
     index, count = words_at(code[at + 3]), code[at + 6]
     first, last = blocks.shape[1] - FIRSTS, blocks.shape[1] - LASTS
     load_operands(code, at + JOINED, count, blocks, depth, size, keys)
@@ -450,7 +496,13 @@ def enumerate_heads(
                     state[DEPTH], state[RESUME], state[STATUS] = depth, AFTER_HEADS, IS_LATE
                     return written
                 if found == 0:
-                    depth -= 1
+                    other = next_choice(code, at)
+                    if other == 0:
+                        depth -= 1
+                    else:
+                        open_join(code, other, blocks, depth - 1, state[SIZES + 2 * depth - 2], keys)
+                        state[SIZES + 2 * depth - 1] = 0
+                        state[SIZES + 2 * state[LEVELS] + depth - 1] = other
                 elif code[at + code[at + 1]] == EMIT_JOINED or code[at + code[at + 1]] == EMIT_BUNDLES:
                     if code[at + code[at + 1]] == EMIT_JOINED:
                         emit_joined(code, at, blocks, depth - 1, pairs, found, heads, head_ranks, written)
@@ -493,7 +545,13 @@ def enumerate_heads(
                 state[DEPTH], state[RESUME], state[STATUS] = depth, AFTER_HEADS, IS_FULL
                 return written
             continue
-        if op == CHECK:
+        if op == JUMP:
+            at = code[at + 2]
+            continue
+        if op == CHOOSE:
+            if code[at + IS_CHOSEN]:
+                choose_join(code, at, blocks, depth, size, keys)
+        elif op == CHECK:
             size = check_block(code, at, blocks, depth, size, keys, pairs)
         elif op == COMPARE:
             size = compare_block(code, at, blocks, depth, size, keys, pairs)

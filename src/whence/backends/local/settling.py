@@ -60,10 +60,10 @@ class Settling:
         self._queue, self._made, self._lost = (np.empty((len(self.tables), 1024), dtype=np.int32) for _ in range(3))
         self._heap = np.empty((1024, 2), dtype=np.int64)
 
-    @cached_property
+    @property
     def joined(self) -> Words:
-        """The numbers of those tables whose indexes the plans use."""
-        used = {id(table) for assembled in self.adding.assembled for table in assembled.tables}
+        """The numbers of those tables whose indexes the plans use by now."""
+        used = {id(table) for assembled in self.adding.assembled for table in assembled.tables if table.indexes}
         return np.array([at for at, table in enumerate(self.tables) if id(table) in used], dtype=np.int64)
 
     @cached_property

@@ -23,7 +23,7 @@ from whence.engine.protocol import ADDED, HIDDEN, QUEUED, SUSPENDED
 from whence.plan.steps import Check, DeltaPlan, Join, Slot, read_by
 
 # A walk begins with at least so many rows, and with one for so many values that nodes come from: the graph has all their edges.
-LARGE, VALUES_A_ROW = 512, 16
+LARGE, VALUES_A_ROW = 512, 64
 # Groups whose last columns differ in so many bits only make a band.
 BAND_BITS = 6
 # After so many rows it is known how they are best kept; until then, so many groups are followed at a time. Threads take so many
