@@ -184,8 +184,12 @@ class Growing:
         self.array: NDArray[np.int32] = np.empty((lines, width), dtype=np.int32)
         self._map: mmap.mmap | None = None
 
-    def grow(self, lines: int) -> None:
-        """To at least so many lines. No view of the array may be in use."""
+    def grow(self, lines: int, *, in_small_pages: bool = False) -> None:
+        """To at least so many lines. No view of the array may be in use.
+
+        `in_small_pages` is for what is written all at once and not looked at here and there meanwhile: large pages that were
+        given back to a host have to be got from it again, small ones are mostly there.
+        """
         old, width = self.array, self.array.shape[1]
         size = -(-lines * width * 4 // _PAGE) * _PAGE
         if lines <= len(old):
@@ -196,12 +200,18 @@ class Growing:
             return
         if self._map is None:
             self._map = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-            self._map.madvise(mmap.MADV_HUGEPAGE)
+            if not in_small_pages:
+                self._map.madvise(mmap.MADV_HUGEPAGE)
             self._view(width)[: len(old)] = old
         else:
             self.array = old = np.empty((0, width), dtype=np.int32)
             self._map.resize(size)
             self._view(width)
+
+    def put_into_large_pages(self) -> None:
+        """What is not written yet, and the rest when the system comes to it."""
+        if self._map is not None:
+            self._map.madvise(mmap.MADV_HUGEPAGE)
 
     def give_up(self, lines: int) -> None:
         """The first so many lines: nobody will read them again, and their memory may be used by others."""
