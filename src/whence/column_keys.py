@@ -32,7 +32,7 @@ def _repeated(columns: PlainColumns, key: Key, fields: Sequence[Field]) -> tuple
     known = np.ones(len(columns), dtype=np.bool_)
     words: list[NDArray[np.int64]] = []
     for at in key.columns:
-        each, may_be_nil = columns.columns[at], isinstance(fields[at].kind, Nullable)
+        each, may_be_nil = columns.whole(at), isinstance(fields[at].kind, Nullable)
         words.append(each.places.astype(np.int64) if isinstance(each, Coded) else each)
         if may_be_nil and isinstance(each, Coded):
             known &= np.array([value is not None for value in each.values], dtype=np.bool_)[each.places]
@@ -62,7 +62,7 @@ def _values(column: Words | Coded, kind: Kind) -> list[Value]:
 
 
 def _row(columns: PlainColumns, at: int, fields: Sequence[Field]) -> Tuple:
-    return tuple([_value(each, at, field.kind) for each, field in zip(columns.columns, fields, strict=True)])
+    return tuple([_value(columns.whole(column), at, field.kind) for column, field in enumerate(fields)])
 
 
 def _value(column: Words | Coded, at: int, kind: Kind) -> Value:

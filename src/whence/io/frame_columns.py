@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from whence.io.frames import places
-from whence.io.plain_columns import Coded, PlainColumns, Words
+from whence.io.plain_columns import Coded, Pieces, PlainColumns, Words
 from whence.lang.program import Relation
 from whence.lang.types import FLOAT, LEAST, NUMBER, SYMBOL, UNSIGNED, Field, Kind, Nullable, base
 
@@ -20,7 +20,7 @@ def columns_of_table(table: pa.Table, relation: Relation, name: str) -> PlainCol
     """None if columns are of other kinds, or hold what takes more to say. Raises FactError, with `name` for the table."""
     if not relation.fields:
         return None
-    found: list[Words | Coded] = []
+    found: list[Words | Coded | Pieces] = []
     for at, field in places(table.column_names, relation, name):
         column = _plain(table.column(at), field)
         if column is None:
@@ -29,7 +29,7 @@ def columns_of_table(table: pa.Table, relation: Relation, name: str) -> PlainCol
     return PlainColumns(tuple(found))
 
 
-def _plain(column: pa.ChunkedArray, field: Field) -> Words | Coded | None:
+def _plain(column: pa.ChunkedArray, field: Field) -> Words | Coded | Pieces | None:
     """A column as it is kept, if it is of the very type that its kind has; what is to be converted or refused goes row by row."""
     kind, is_nullable = base(field.kind), isinstance(field.kind, Nullable)
     if column.null_count and not is_nullable:
@@ -39,7 +39,17 @@ def _plain(column: pa.ChunkedArray, field: Field) -> Words | Coded | None:
     if kind not in (NUMBER, UNSIGNED, FLOAT) or not _is_within(column.type, kind):
         return None
     wanted = {NUMBER: pa.int64(), UNSIGNED: pa.uint64(), FLOAT: pa.float64()}[kind]
-    values = column.cast(wanted)
+    pieces: list[Words] = []
+    for chunk in column.cast(wanted).chunks:
+        words = _words(chunk, kind, is_nullable=is_nullable)
+        if words is None:
+            return None
+        pieces.append(words)
+    return pieces[0] if len(pieces) == 1 else Pieces(tuple(pieces))
+
+
+def _words(values: pa.Array, kind: Kind, *, is_nullable: bool) -> Words | None:
+    """Where Arrow has them, if they are words there already."""
     present = (values.fill_null(0) if values.null_count else values).to_numpy()
     if kind == FLOAT:
         if not np.isfinite(present).all():

@@ -21,14 +21,32 @@ class Coded:
 
 
 @dataclass(frozen=True, slots=True)
+class Pieces:
+    """A column of words as it was found: in pieces, one behind the other. Putting them together is left to who needs it so."""
+
+    pieces: tuple[Words, ...]
+
+    def __len__(self) -> int:
+        return sum(map(len, self.pieces))
+
+    def whole(self) -> Words:
+        return np.concatenate(self.pieces)
+
+
+@dataclass(frozen=True, slots=True)
 class PlainColumns:
     """Rows by column, numbers as words; a row may be there more than once."""
 
-    columns: tuple[Words | Coded, ...]
+    columns: tuple[Words | Coded | Pieces, ...]
 
     def __len__(self) -> int:
         first = self.columns[0]
         return len(first.places if isinstance(first, Coded) else first)
+
+    def whole(self, at: int) -> Words | Coded:
+        """A column in one piece."""
+        column = self.columns[at]
+        return column.whole() if isinstance(column, Pieces) else column
 
 
 def _bounds(keys: Sequence[Any]) -> list[tuple[int, int]]:

@@ -148,7 +148,8 @@ def _in_order(columns: PlainColumns, relation: Relation) -> list[pa.Array]:
 
     keys: list[Any] = []
     texts: list[pa.Array | None] = []
-    for column, field in zip(columns.columns, relation.fields, strict=True):
+    for at, field in enumerate(relation.fields):
+        column = columns.whole(at)
         if isinstance(column, Coded):
             # By their bytes, which is the order of their characters.
             values = pa.array(column.values, pa.string())

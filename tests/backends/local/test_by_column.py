@@ -14,7 +14,7 @@ from whence import Session, Update, load
 from whence.backends.local import by_column, parallel
 from whence.backends.local.by_column import Columns, Listed, Words
 from whence.backends.local.table import Table
-from whence.io.plain_columns import Coded, PlainColumns
+from whence.io.plain_columns import Coded, Pieces, PlainColumns
 
 WORDS = st.one_of(
     st.integers(-3, 3), st.integers(-(1 << 63), (1 << 63) - 1), st.sampled_from([1 << 31, -(1 << 31) - 1])
@@ -28,9 +28,16 @@ def threads(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     return request.param
 
 
-def columns_of(rows: list[tuple[int, ...]], listed: int) -> Columns:
+def in_pieces(words: Words, cuts: list[int]) -> Pieces:
+    return Pieces(tuple(each.copy() for each in np.split(words, sorted(cut % (len(words) + 1) for cut in cuts))))
+
+
+def columns_of(rows: list[tuple[int, ...]], listed: int, cuts: list[list[int]] | None = None) -> Columns:
+    """The columns are cut into pieces, each of them otherwise; there may be pieces without rows."""
     lines = np.array(rows, dtype=np.int64)
-    columns: list[object] = [lines[:, at].copy() for at in range(lines.shape[1])]
+    columns: list[object] = [
+        in_pieces(lines[:, at], cuts[at]) if cuts and cuts[at] else lines[:, at].copy() for at in range(lines.shape[1])
+    ]
     words, places = np.unique(lines[:, listed], return_inverse=True)
     columns[listed] = Listed(places.astype(np.int32), words)
     return Columns(columns)  # type: ignore[arg-type]
@@ -42,7 +49,8 @@ def columns_of(rows: list[tuple[int, ...]], listed: int) -> Columns:
     data=st.data(),
 )
 def test_a_table_has_each_row_once(rows: list[tuple[int, ...]], data: st.DataObject) -> None:
-    given_rows = columns_of(rows, data.draw(st.integers(0, len(rows[0]) - 1)))
+    cuts = data.draw(st.lists(st.lists(st.integers(0, 60), max_size=4), min_size=len(rows[0]), max_size=len(rows[0])))
+    given_rows = columns_of(rows, data.draw(st.integers(0, len(rows[0]) - 1)), cuts)
     assert given_rows.lines().tolist() == list(map(list, rows))
     table = Table(len(rows[0]))
     keys = given_rows.distinct()
@@ -62,7 +70,7 @@ def test_many_rows_are_told_apart(repeats: int, width: int, threads: int) -> Non
     again = rng.integers(0, 50_000, repeats)
     columns = Columns(
         [
-            cast("Words", np.concatenate([numbers, numbers[again]])),
+            in_pieces(cast("Words", np.concatenate([numbers, numbers[again]])), [1, 20_000, 20_003, 49_000]),
             Listed(np.concatenate([places, places[again]]), np.arange(100) + 7),
         ]
     )

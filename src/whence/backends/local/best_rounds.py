@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 from numba import carray  # type: ignore[attr-defined]
 
+from whence.backends.local import cascade, kernels, machine
 from whence.backends.local.best import (
     ALONE,
     BETTER,
@@ -61,7 +62,6 @@ from whence.backends.local.cascade import (
     REGISTERS,
     STATE,
     STATE_SIZE,
-    spread_loss,
     with_room,
 )
 from whence.backends.local.cascade import MET as LOSS_MET
@@ -70,13 +70,16 @@ from whence.backends.local.cascade import STATUS as LOSS_STATUS
 from whence.backends.local.hashing import BLOCK as LOOK_UPS
 from whence.backends.local.hashing import COLUMNS, LINES, row_word, shape_of
 from whence.backends.local.heap import heap_with_room, pop, push
-from whence.backends.local.kernels import COUNT, FLAGS, LISTED, RANK, ROWS, WELL, change_flags, claim_rows, row_end
+from whence.backends.local.kernels import COUNT, FLAGS, LISTED, RANK, ROWS, WELL, row_end
 from whence.backends.local.links import link_waiting
-from whence.backends.local.machine import BLOCK, DEPTH, DONE, IS_FULL, NEXT, RESUME, enumerate_heads
+from whence.backends.local.machine import BLOCK, DEPTH, DONE, IS_FULL, NEXT, RESUME
 from whence.backends.local.machine import STATUS as MACHINE_STATUS
-from whence.backends.local.memory import compiled, halves_at, kernel, words_at
+from whence.backends.local.memory import called, compiled, halves_at, kernel, words_at
 from whence.backends.local.rounds import NO_LINES, NO_LINKS
 from whence.engine.protocol import BATCH, HIDDEN, QUEUED, SUSPENDED
+
+change_flags, claim_rows = called(kernels.change_flags, "none"), called(kernels.claim_rows, "int")
+enumerate_heads, spread_loss = called(machine.enumerate_heads, "int"), called(cascade.spread_loss, "rows")
 
 # What is told of a call and to the next: why it came back and where it was, as in `rounds`; whether it is enough; how many rows
 # wait, how many were let in and how many of these have been given to their groups; the order of those let in in this round, how
@@ -485,7 +488,8 @@ def settle_rounds(
                     lost_ends[output] += 1
                     if told[LET_IN] == len(entered):
                         larger = np.empty(2 * len(entered), dtype=np.int64)
-                        larger[: len(entered)] = entered
+                        for at in range(len(entered)):
+                            larger[at] = entered[at]
                         entered = larger
                     entered[told[LET_IN]] = word
                     told[LET_IN] += 1

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +20,7 @@ from whence.backends.local.arrays import Ids, Lines
 from whence.backends.local.hashing import COLUMNS, LINES, STEP, WIDTH
 from whence.backends.local.kernels import OWN_HALVES, write_state
 from whence.backends.local.memory import address_of, compiled, halves_at, kernel, prefetch, words_at
-from whence.io.plain_columns import repetitions
+from whence.io.plain_columns import Pieces, repetitions
 
 Words = NDArray[np.int64]
 
@@ -36,31 +36,53 @@ class Listed(NamedTuple):
     words: Words
 
 
-class Columns:
-    """Rows by column. `sources` tells loops where they are: the address of its words, or of its places and of the list."""
+class _Part(NamedTuple):
+    """Rows whose columns are in one piece each, from the row `first` on. `sources` tells loops where they are: the address of a
+    column's words, or of its places and of the list."""
 
-    def __init__(self, columns: Sequence[Words | Listed]) -> None:
-        self.columns = [_contiguous(each) for each in columns]
-        self.sources: Words = np.zeros(2 * len(columns), dtype=np.int64)
-        for at, each in enumerate(self.columns):
-            if isinstance(each, Listed):
-                self.sources[2 * at : 2 * at + 2] = address_of(each.places), address_of(each.words)
-            else:
-                self.sources[2 * at] = address_of(each)
+    first: int
+    size: int
+    columns: list[Words | Listed]
+    sources: Words
+
+
+class Columns:
+    """Rows by column. A column may be in pieces, as Arrow has them; those of several may end at different rows."""
+
+    def __init__(self, columns: Sequence[Words | Listed | Pieces]) -> None:
+        self.arity = len(columns)
+        ends = {0}
+        for each in columns:
+            sizes = map(len, each.pieces if isinstance(each, Pieces) else [_places(each)])
+            ends.update(accumulate(sizes))
+        cuts = sorted(ends)
+        found = [_cut(each, cuts) for each in columns]
+        self.parts = [
+            _part(first, last - first, [column[at] for column in found])
+            for at, (first, last) in enumerate(pairwise(cuts))
+        ]
+        self._size = cuts[-1]
 
     def __len__(self) -> int:
-        first = self.columns[0]
-        return len(first.places if isinstance(first, Listed) else first)
+        return self._size
 
-    def lines(self, rows: Ids | slice = slice(None)) -> Lines:
-        """Some of the rows, put together."""
-        parts = [each.words[each.places[rows]] if isinstance(each, Listed) else each[rows] for each in self.columns]
-        return np.stack(parts, axis=1) if parts else np.zeros((0, 0), dtype=np.int64)
+    def lines(self, rows: Ids | None = None) -> Lines:
+        """Some of the rows, in order, or all of them, put together."""
+        found: Lines = np.empty((len(self) if rows is None else len(rows), self.arity), dtype=np.int64)
+        for part in self.parts:
+            chosen: Ids | slice = slice(None)
+            begin, end = part.first, part.first + part.size
+            if rows is not None:
+                begin, end = np.searchsorted(rows, (begin, end)).tolist()
+                chosen = rows[begin:end] - np.int32(part.first)
+            for at, each in enumerate(part.columns):
+                found[begin:end, at] = each.words[each.places[chosen]] if isinstance(each, Listed) else each[chosen]
+        return found
 
     def fit_halves(self) -> bool:
         """Whether all words fit 32 bits."""
         bounds = np.iinfo(np.int32)
-        words = (each.words if isinstance(each, Listed) else each for each in self.columns)
+        words = (each.words if isinstance(each, Listed) else each for part in self.parts for each in part.columns)
         return all(not len(each) or (each.min() >= bounds.min and each.max() <= bounds.max) for each in words)
 
     def distinct(self) -> Columns | Lines:
@@ -79,39 +101,81 @@ class Columns:
 
     def _doubtful(self) -> Ids:
         """The rows of which there may be others with the same words, in order."""
-        threads, count = 2 if parallel.is_worthwhile(len(self)) else 1, len(self)
-        bits = 64
-        while bits < BITS_PER_ROW * count // threads:
+        spans = self._spans()
+        threads, bits = len(spans), 64
+        while bits < BITS_PER_ROW * len(self) // threads:
             bits *= 2
         seen = np.zeros((threads, bits // 64), dtype=np.int64)
         marks = np.zeros((threads, AGAIN // 64), dtype=np.int64)
-        met = parallel.run(
-            [
-                partial(mark_rows, self.sources, count, at if threads == 2 else -1, seen[at], marks[at])
-                for at in range(threads)
-            ]
-        )
-        if not any(met):
+
+        def mark(at: int) -> int:
+            half = at if threads == 2 else -1
+            return sum([mark_rows(part.sources, part.size, half, seen[at], marks[at]) for part in self.parts])
+
+        if not any(parallel.run([partial(mark, at) for at in range(threads)])):
             return np.empty(0, dtype=np.int32)
         again = np.bitwise_or.reduce(marks)
-        ends = [count * at // threads for at in range(threads + 1)]
-        found: list[Ids] = [np.empty(end - begin, dtype=np.int32) for begin, end in pairwise(ends)]
-        chosen = parallel.run(
-            [partial(choose_marked, self.sources, ends[at], again, found[at]) for at in range(threads)]
-        )
-        return np.concatenate([each[:size] for each, size in zip(found, chosen, strict=True)])
+
+        def choose(span: list[tuple[_Part, int, int]]) -> Ids:
+            found: list[Ids] = []
+            for part, begin, end in span:
+                chosen: Ids = np.empty(end - begin, dtype=np.int32)
+                found.append(chosen[: choose_marked(part.sources, begin, again, chosen)] + np.int32(part.first))
+            return np.concatenate(found)
+
+        return np.concatenate(parallel.run([partial(choose, span) for span in spans]))
 
     def append_to(self, address: int, first: int) -> None:
         """Writes the rows into the lines of a table from the first on: there must be room, and columns wide enough."""
+
+        def write(span: list[tuple[_Part, int, int]]) -> None:
+            for part, begin, end in span:
+                write_columns(address, part.sources, first + part.first, begin, end)
+
+        parallel.run([partial(write, span) for span in self._spans()])
+
+    def _spans(self) -> list[list[tuple[_Part, int, int]]]:
+        """The rows for each of the threads that share them: parts, and from where to where in each."""
         threads = 2 if parallel.is_worthwhile(len(self)) else 1
         ends = [len(self) * at // threads for at in range(threads + 1)]
-        parallel.run([partial(write_columns, address, self.sources, first, *span) for span in pairwise(ends)])
+        return [
+            [
+                (part, max(begin - part.first, 0), min(end - part.first, part.size))
+                for part in self.parts
+                if begin < part.first + part.size and part.first < end
+            ]
+            for begin, end in pairwise(ends)
+        ]
 
 
-def _contiguous(column: Words | Listed) -> Words | Listed:
+def _places(column: Words | Listed) -> Words | Ids:
+    return column.places if isinstance(column, Listed) else column
+
+
+def _cut(column: Words | Listed | Pieces, cuts: list[int]) -> list[Words | Listed]:
+    """A column in more pieces: they end at the cuts, among which are the ends of those that it is in."""
     if isinstance(column, Listed):
-        return Listed(np.ascontiguousarray(column.places, dtype=np.int32), np.ascontiguousarray(column.words))
-    return np.ascontiguousarray(column)
+        places = np.ascontiguousarray(column.places, dtype=np.int32)
+        words = np.ascontiguousarray(column.words)
+        return [Listed(places[first:last], words) for first, last in pairwise(cuts)]
+    found: list[Words | Listed] = []
+    begin, pieces = 0, iter(column.pieces if isinstance(column, Pieces) else (column,))
+    piece: Words = np.empty(0, dtype=np.int64)
+    for first, last in pairwise(cuts):
+        while first >= begin + len(piece):
+            begin += len(piece)
+            piece = np.ascontiguousarray(next(pieces))
+        found.append(piece[first - begin : last - begin])
+    return found
+
+
+def _part(first: int, size: int, columns: list[Words | Listed]) -> _Part:
+    sources: Words = np.zeros(2 * len(columns), dtype=np.int64)
+    for at, each in enumerate(columns):
+        sources[2 * at] = address_of(_places(each))
+        if isinstance(each, Listed):
+            sources[2 * at + 1] = address_of(each.words)
+    return _Part(first, size, columns, sources)
 
 
 # Loops over a block of one column are short and plain, so that the compiler makes the most of them.

@@ -10,12 +10,15 @@ from typing import Any
 import numpy as np
 from numba import carray  # type: ignore[attr-defined]
 
+from whence.backends.local import kernels, machine
 from whence.backends.local.best import KEY_COUNT, OUTPUT_OF, ROWS_OF, suspend_groups
-from whence.backends.local.kernels import change_flags, drop_supports, suspend_rows
-from whence.backends.local.machine import BLOCK, DEPTH, DONE, IS_FULL, NEXT, RESUME, enumerate_heads
+from whence.backends.local.machine import BLOCK, DEPTH, DONE, IS_FULL, NEXT, RESUME
 from whence.backends.local.machine import STATUS as MACHINE_STATUS
-from whence.backends.local.memory import compiled, halves_at, kernel, words_at
+from whence.backends.local.memory import called, compiled, halves_at, kernel, words_at
 from whence.engine.protocol import BATCH, HIDDEN
+
+change_flags, enumerate_heads = called(kernels.change_flags, "none"), called(machine.enumerate_heads, "int")
+drop_supports, suspend_rows = called(kernels.drop_supports, "int"), called(kernels.suspend_rows, "int")
 
 # What a plan is told by: the relations it begins with and derives, by number, then the arrays of `Assembled` and their sizes;
 # and if its heads are those of bundles, the table whose rows they are of, or 0, and whether that is recursive.
@@ -35,7 +38,8 @@ def with_room(rows: Any, ends: Any, relation: int, more: int) -> Any:
         return rows
     larger = np.empty((rows.shape[0], 2 * (ends[relation] + more)), dtype=np.int32)
     for each in range(rows.shape[0]):
-        larger[each, : ends[each]] = rows[each, : ends[each]]
+        for at in range(ends[each]):  # Numba takes seconds to compile an assignment of slices
+            larger[each, at] = rows[each, at]
     return larger
 
 

@@ -179,7 +179,8 @@ def mark_cells(words: Any, kind: int, kinds: Any, parts: Any, symbols: Any) -> N
             constructor = kinds[of, 2] + word_at(lines, base, 0, 2)
             if top + parts.shape[1] > size:
                 larger = np.empty((2 * size + parts.shape[1], 2), dtype=np.int64)
-                larger[:top] = stack[:top]
+                for each in range(top):
+                    larger[each, 0], larger[each, 1] = stack[each, 0], stack[each, 1]
                 stack, size = larger, len(larger)
             for column in range(1, table[COLUMNS]):
                 part = parts[constructor, column]

@@ -30,19 +30,21 @@ from whence.backends.local.memory import KERNELS
 # What a first evaluation needs after the loop that runs plans, in this order; that one takes as long as all of these.
 SOON = (
     "claim_rows",
-    "fill_slots",
     "choose_rows",
+    "fill_slots",
     "count_keys",
     "fill_blocks",
-    "sample_blocks",
-    "follow_walks",
-    "read_lines",
-    "place_rows",
     "read_column",
-    "read_halves",
-    "read_states",
+    "spread_gain",
+    "claim_bundles",
     "choose_flags",
     "drop_flags",
+    "read_lines",
+    "sample_blocks",
+    "follow_walks",
+    "place_rows",
+    "read_halves",
+    "read_states",
 )
 
 

@@ -247,10 +247,10 @@ class HashedLines:
             size = len(self.slots) if live + more < len(self.slots) // 4 else 2 * len(self.slots)
             self.fill_anew(live + more, size, flags, unwanted)
 
-    def make_lines(self, more: int) -> None:
+    def make_lines(self, more: int, *, in_small_pages: bool = False) -> None:
         used = int(self.handle[USED])
         if used + more > len(self.lines):
-            self.room.grow(used + max(used // 2, more) + BLOCK)
+            self.room.grow(used + max(used // 2, more) + BLOCK, in_small_pages=in_small_pages)
             self._moved()
 
     def take_over(self, lines: Halves) -> None:

@@ -17,7 +17,8 @@ def heap_with_room(heap: Any, size: int, more: int) -> Any:
     if size + more <= heap.shape[0]:
         return heap
     larger = np.empty((2 * (size + more), 2), dtype=np.int64)
-    larger[:size] = heap[:size]
+    for at in range(size):
+        larger[at, 0], larger[at, 1] = heap[at, 0], heap[at, 1]
     return larger
 
 

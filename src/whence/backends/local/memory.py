@@ -10,6 +10,7 @@ import gc
 import hashlib
 import mmap
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,6 +22,8 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from whence.backends.local.announcing import announce
+from whence.backends.local.apart import Called, Calling, called_by
+from whence.backends.local.taken_in import taken_in
 from whence.engine import protocol
 from whence.lang import sizes
 
@@ -47,6 +50,7 @@ def _digest() -> str:
     sources = [
         Path(__file__).with_stem(name)
         for name in (
+            "apart",
             "best",
             "best_rounds",
             "blocks",
@@ -61,6 +65,7 @@ def _digest() -> str:
             "machine",
             "memory",
             "rounds",
+            "taken_in",
             "walks",
         )
     ]
@@ -95,9 +100,8 @@ _njit: Any = njit  # its type does not know all options
 
 
 def compiled(function: Any) -> Any:
-    """A function that compiled loops call: it needs nothing for being called from Python."""
-    function.__qualname__ += f"_{DIGEST}"
-    return _njit(cache=True, nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)
+    """A function that loops take in."""
+    return taken_in(_njit, function)
 
 
 def kernel(arguments: str) -> Any:
@@ -107,13 +111,21 @@ def kernel(arguments: str) -> Any:
         function.__qualname__ += f"_{DIGEST}"
         dispatcher = _njit(cache=True, nogil=True, no_cfunc_wrapper=True)(function)
         KERNELS[function.__name__] = (dispatcher, tuple(_TYPES[each] for each in arguments.split()))
-        return dispatcher
+        return Calling(dispatcher) if any(called_by(dispatcher)) else dispatcher
 
     return compile_later
 
 
+@cache
+def called(loop: Any, result: str) -> Any:
+    """What compiled code calls to have another loop run, which is not compiled into it; `result` is the type it returns."""
+    dispatcher, arguments = KERNELS[getattr(loop, "dispatcher", loop).py_func.__name__]
+    return Called(dispatcher, arguments, _TYPES[result]).in_compiled_code()
+
+
 # Types, and not their names: what is compiled for a name is kept under that name, where no call looks for it.
 _TYPES: dict[str, Any] = {
+    "none": types.none,
     "int": types.int64,
     "ids": types.int32[::1],
     "words": types.int64[::1],
@@ -172,8 +184,12 @@ class Growing:
         self.array: NDArray[np.int32] = np.empty((lines, width), dtype=np.int32)
         self._map: mmap.mmap | None = None
 
-    def grow(self, lines: int) -> None:
-        """To at least so many lines. No view of the array may be in use."""
+    def grow(self, lines: int, *, in_small_pages: bool = False) -> None:
+        """To at least so many lines. No view of the array may be in use.
+
+        `in_small_pages` is for what is written all at once and not looked at here and there meanwhile: large pages that were
+        given back to a host have to be got from it again, small ones are mostly there.
+        """
         old, width = self.array, self.array.shape[1]
         size = -(-lines * width * 4 // _PAGE) * _PAGE
         if lines <= len(old):
@@ -184,12 +200,18 @@ class Growing:
             return
         if self._map is None:
             self._map = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-            self._map.madvise(mmap.MADV_HUGEPAGE)
+            if not in_small_pages:
+                self._map.madvise(mmap.MADV_HUGEPAGE)
             self._view(width)[: len(old)] = old
         else:
             self.array = old = np.empty((0, width), dtype=np.int32)
             self._map.resize(size)
             self._view(width)
+
+    def put_into_large_pages(self) -> None:
+        """What is not written yet, and the rest when the system comes to it."""
+        if self._map is not None:
+            self._map.madvise(mmap.MADV_HUGEPAGE)
 
     def give_up(self, lines: int) -> None:
         """The first so many lines: nobody will read them again, and their memory may be used by others."""

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numba import carray  # type: ignore[attr-defined]
 
-from whence.backends.local.bundles import MOST, claim_bundles, gather_rows
+from whence.backends.local import bundles, kernels, machine
+from whence.backends.local.bundles import MOST, gather_rows
 from whence.backends.local.cascade import (
     ARITY,
     BLOCKS,
@@ -34,12 +35,16 @@ from whence.backends.local.cascade import (
     STATE_SIZE,
     with_room,
 )
-from whence.backends.local.kernels import LISTED, activate, change_flags, claim_rows
+from whence.backends.local.kernels import LISTED
 from whence.backends.local.links import link_waiting
-from whence.backends.local.machine import BLOCK, DEPTH, DONE, IS_FULL, IS_TOO_LARGE, NEXT, RESUME, enumerate_heads
+from whence.backends.local.machine import BLOCK, DEPTH, DONE, IS_FULL, IS_TOO_LARGE, NEXT, RESUME
 from whence.backends.local.machine import STATUS as MACHINE_STATUS
-from whence.backends.local.memory import halves_at, kernel, words_at
+from whence.backends.local.memory import called, halves_at, kernel, words_at
 from whence.engine.protocol import BATCH
+
+activate, change_flags = called(kernels.activate, "int"), called(kernels.change_flags, "none")
+claim_rows, claim_bundles = called(kernels.claim_rows, "int"), called(bundles.claim_bundles, "int")
+enumerate_heads = called(machine.enumerate_heads, "int")
 
 # What is told of a call and to the next: why it came back, where it was (which relation and plan of the round, which of the heads
 # that were found), the derivations met and those met before the last round, the rounds and the highest rank so far, which plan
@@ -134,7 +139,8 @@ def spread_gain(
                 )
                 listed = table[LISTED]
             else:
-                counted[:] = 0
+                for each in range(len(counted)):
+                    counted[each] = 0
                 told[CLAIMED] = claim_bundles(
                     tables[head],
                     plan[SOURCE],

@@ -177,8 +177,9 @@ class Table:
     def _append_columns(self, keys: Columns) -> None:
         if self.fields[STEP] == 1 and not keys.fit_halves():
             self.rows.widen()
-        self.rows.make_lines(len(keys))
+        self.rows.make_lines(len(keys), in_small_pages=True)
         keys.append_to(self.address, self.fields[USED])
+        self.rows.room.put_into_large_pages()
         self.fields[USED] += len(keys)
         self.fields[ROWS] += len(keys)
 
