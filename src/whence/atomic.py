@@ -187,11 +187,13 @@ class AtomicTables:
         inserted: _Rows = {}
         for name, rows in self.windows.collect(updates, now).items():
             keys = self._backend.encode(name, list(rows))
-            there = np.array(self._maintainer.are_outside(name, keys), dtype=np.bool_)
-            wanted = np.fromiter(rows.values(), dtype=np.bool_, count=len(rows))
-            for side, chosen in ((removed, there & ~wanted), (inserted, wanted & ~there)):
-                if chosen.any():
-                    side[name] = keys[chosen]
+            pairs = list(zip(rows.values(), self._maintainer.are_outside(name, keys), strict=True))
+            for side, wanted in ((removed, (False, True)), (inserted, (True, False))):
+                count = pairs.count(wanted)
+                if count == len(pairs):
+                    side[name] = keys
+                elif count:
+                    side[name] = keys[[pair == wanted for pair in pairs]]
         self._unfinished = self._backend.pinned = removed, inserted
         return removed, inserted
 
@@ -215,7 +217,7 @@ class AtomicTables:
         self.mend()
         self.windows.begin()
         self._is_running = True
-        self._steps.enter_context(self._backend.shared.epoch())
+        self._steps.enter_context(self._backend.shared.epoch)
         with self.stats.phase("collect"):
             removed, inserted = self._collect(updates, now)
         return SteppedEpoch(self._maintainer, removed, inserted)
@@ -224,7 +226,7 @@ class AtomicTables:
         """The same for the first epoch, with base tuples that the windows know of."""
         self.windows.begin()
         self._is_running = True
-        self._steps.enter_context(self._backend.shared.epoch())
+        self._steps.enter_context(self._backend.shared.epoch)
         with self.stats.phase("collect"):
             encoded = {
                 name: self._backend.encode(name, listed) for name, rows in base.items() if (listed := list(rows))
@@ -273,7 +275,7 @@ class AtomicTables:
     def _running(self) -> Iterator[None]:
         self._is_running = True
         try:
-            with self._backend.shared.epoch():
+            with self._backend.shared.epoch:
                 yield
         finally:
             self._is_running = False

@@ -314,10 +314,7 @@ class StratumEpoch(Generic[Ids, Keys, Ranks]):
         """Rows that were suspended and still have derivations come back."""
         for name, batches in self.put_back_from.items():
             if batches:
-                table = self.backend.table(name)
-                back = table.with_flags(table.derivable(self.backend.concatenate(batches)), on=SUSPENDED, off=QUEUED)
-                table.change_flags(back, on=QUEUED)
-                self._note_queued(name, back)
+                self._note_queued(name, self.backend.table(name).queue_derivable(self.backend.concatenate(batches)))
                 self.put_back_from[name] = []
 
     def _round(self) -> None:

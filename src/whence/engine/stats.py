@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from time import perf_counter
 
 
@@ -41,7 +41,7 @@ class Stats:
         return Phase(self, name)
 
     def copy(self) -> Stats:
-        return replace(self, seconds=self.seconds.copy())
+        return Stats(self.rounds, self.derivations, self.suspended, self.rederived, self.seconds.copy(), self.inside)
 
     def since(self, before: Stats) -> Stats:
         seconds = {name: spent - before.seconds[name] for name, spent in self.seconds.items()}

@@ -10,6 +10,7 @@ import pytest
 
 from whence.backends.local import blocks, parallel
 from whence.backends.local.hashing import BITS, CAPACITY, MASK, STEP, USED
+from whence.backends.local.links import SHORT
 from whence.backends.local.memory import Growing
 from whence.backends.local.table import Table
 from whence.engine.protocol import ADDED, GONE, HIDDEN, QUEUED, SUSPENDED
@@ -317,13 +318,53 @@ def test_an_index_with_gaps_is_made_anew() -> None:
     assert under(table, (0,), (3,)) == [(3, at) for at in range(40)]
 
 
+@pytest.mark.parametrize("is_rebuilt", [False, True])
+def test_rows_are_taken_out_of_short_blocks_and_of_long_ones(*, is_rebuilt: bool) -> None:
+    """Blocks get long by rows that come one after the other, and by an index that is made when all are there."""
+    table, there, rng = Table(2), {0: set[Row](), 1: set[Row]()}, random.Random(3)
+    add(table, [(0, 0), (1, 0)])
+    index = table.index((0,))
+    for key, count in ((0, SHORT // 2), (1, 2 * SHORT)):
+        there[key] = {(key, value) for value in range(count)}
+    step = 3 * SHORT if is_rebuilt else 700
+    coming = sorted(row for rows in there.values() for row in rows if row[1])
+    for start in range(0, len(coming), step):
+        add(table, coming[start : start + step])
+        table.link_new()
+    assert len(index.place.array) >= 2 * SHORT
+    while any(there.values()):
+        for key, rows in there.items():
+            assert under(table, (0,), (key,)) == sorted(rows)
+            gone = rng.sample(sorted(rows), min(len(rows), 900))
+            erase(table, gone)
+            rows.difference_update(gone)
+
+
+def test_short_blocks_keep_no_places() -> None:
+    table, rng = Table(2), random.Random(4)
+    rows = [(at % 7, at) for at in range(7 * 300)]
+    add(table, rows)
+    index = table.index((0,))
+    there = set(rows)
+    for _ in range(40):
+        gone = rng.sample(sorted(there), 40)
+        erase(table, gone)
+        there.difference_update(gone)
+        back = rng.sample([row for row in rows if row not in there], 20)
+        add(table, back)
+        there.update(back)
+        for key in range(7):
+            assert under(table, (0,), (key,)) == sorted(row for row in there if row[0] == key)
+    assert not index.place.array.nbytes
+
+
 def test_what_tables_take_is_told() -> None:
     table = Table(2)
     add(table, [(at % 1000, at) for at in range(50_000)])
     without = table.nbytes
     table.index((0,))
     assert without >= 50_000 * (2 * 4 + 4 * 4 + 4)
-    assert table.nbytes >= without + 50_000 * 2 * 4
+    assert table.nbytes >= without + 50_000 * 4
 
 
 def told(table: Table) -> dict[Row, tuple[int, ...]]:

@@ -87,11 +87,7 @@ class LocalBackend(OnValues):
         return ids[ids >= 0]
 
     def have_flag(self, relation: str, keys: Lines, flag: int) -> list[bool]:
-        table = self.tables[relation]
-        found = table.find(keys)
-        there = found >= 0
-        there[there] = (table.flags(found[there]) & flag) != 0
-        return there.tolist()  # type: ignore[no-any-return]
+        return (self.tables[relation].find(keys, having=flag) >= 0).tolist()  # type: ignore[no-any-return]
 
     def concatenate(self, batches: Sequence[Ids]) -> Ids:
         if len(batches) == 1:
@@ -293,9 +289,11 @@ class LocalBackend(OnValues):
             self.enumerated += walking.met
             return Gain({name: self.tables[name].ids() for name in queued}, {}, walking.rounds, spreading.plans[-1])
         if (portions := spreading.portions(batches)) is not None:
-            spreading.start([forbid for _, forbid in plans], in_bundles=True)
-            twin = partial(self._twin, spreading, [forbid for _, forbid in plans])
-            gain, met = spreading.spread_portions(portions, rank, enough, watching, reconsider=reconsider, twin=twin)
+            seen = [forbid for _, forbid in plans]
+            twin = partial(self._twin, spreading, seen)
+            gain, met = spreading.spread_portions(
+                portions, seen, rank, enough, watching, reconsider=reconsider, twin=twin
+            )
         elif spreading.is_left(batches, self.enumerated):
             return None
         else:
@@ -388,14 +386,16 @@ class LocalBackend(OnValues):
         self, plan: DeltaPlan, assembled: Assembled, ids: Ids, forbid: Forbid
     ) -> Iterator[tuple[Lines, Ids]]:
         assembled.start(forbid)
-        while not assembled.is_last:
-            with self._sized(plan):
-                heads, ranks = assembled.next_heads(ids)
+        while True:
+            heads, ranks = assembled.next_heads(ids)
             if count := len(heads):
                 self.enumerated += count
                 yield heads, ranks
-            if not assembled.is_last:
-                self.watch.look()
+            if assembled.is_last:
+                return
+            with self._sized(plan):
+                assembled.make_room()
+            self.watch.look()
 
     def _run_by_halves(
         self, pair: tuple[Assembled, Assembled], ids: Ids, forbid: Forbid

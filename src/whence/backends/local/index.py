@@ -29,7 +29,7 @@ class Index:
 
     def link(self, ids: Ids, lines: int) -> None:
         """Puts rows in, which are below `lines`, but not those that are in already."""
-        if len(self.place.array) < lines:
+        if 0 < len(self.place.array) < lines:
             self.place.grow(lines + lines // 4)
             self._moved()
         done, self.handle[links.READY] = int(self.handle[links.READY]), 0
@@ -39,16 +39,23 @@ class Index:
             if wanted > len(self.arena.array):
                 self.arena.grow(wanted + wanted // 4)
                 self._moved()
+            if self.handle[links.LONGEST] > links.SHORT and not len(self.place.array):
+                self.place.grow(lines + lines // 4)
+                self._moved()
+                links.note_places(self.address)
 
     def rebuild(self, ids: Ids, lines: int) -> None:
         """Links these rows, below `lines`, and no others, leaving no gaps."""
         self.keys.clear()
-        self.place, self.arena = Growing(lines + lines // 4, 1), Growing(len(ids), 1)
+        self.place, self.arena = Growing(lines, 1), Growing(len(ids), 1)
         self._moved()
         done = self.handle[links.READY] = 0
         while (done := links.count_keys(self.address, ids, done)) < len(ids):
             self._make_room_for_keys()
         links.fill_blocks(self.address, ids)
+        if self.handle[links.LONGEST] <= links.SHORT:
+            self.place = Growing(0, 1)
+            self._moved()
 
     def unlink(self, ids: Ids) -> None:
         links.unlink_rows(self.address, ids)
@@ -74,7 +81,7 @@ class Index:
 
     def make_room(self, more: int, lines: int) -> None:
         """For so many more rows, below `lines`."""
-        if len(self.place.array) < lines:
+        if 0 < len(self.place.array) < lines:
             self.place.grow(lines)
         if len(self.arena.array) < (wanted := int(self.handle[links.ARENA_USED]) + 2 * more):
             self.arena.grow(wanted)

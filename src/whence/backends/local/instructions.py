@@ -137,13 +137,14 @@ class Assembled:
         self.is_last = False
 
     def next_heads(self, ids: Ids) -> tuple[Lines, Ids]:
-        """More heads, as views that the next call overwrites; `is_last` tells whether that is all."""
+        """More heads, as views that the next call overwrites; `is_last` tells whether that is all. If it is not, it may have
+        stopped for room.
+        """
         work = self.workspace
         count = machine.enumerate_heads(
             self.code, ids, work.blocks, work.keys, work.pairs, work.state, work.heads, work.head_ranks
         )
         self.is_last = work.state[machine.STATUS] == machine.DONE
-        self.make_room()
         return work.heads[:count], work.head_ranks[:count]
 
     def make_room(self) -> None:

@@ -343,9 +343,9 @@ def choose_rows(address: int, forbid: int, out: Any) -> int:
     return end
 
 
-@kernel("int int lines ids")
-def find_rows(address: int, forbid: int, keys: Any, out: Any) -> None:
-    """For each key the equal row if it has none of the forbidden flags, else -1."""
+@kernel("int int int lines ids")
+def find_rows(address: int, forbid: int, having: int, keys: Any, out: Any) -> None:
+    """For each key the equal row if it has none of the forbidden flags and all of `having`, else -1."""
     table = words_at(address)
     lines, shape, columns = halves_at(table[LINES]), shape_of(table), table[COLUMNS]
     words = halves_at(keys.ctypes.data)
@@ -355,7 +355,7 @@ def find_rows(address: int, forbid: int, keys: Any, out: Any) -> None:
         hash_block(table, words, start, size, hashes)
         for at in range(size):
             row = find_row(table, words, 2 * columns * (start + at), hashes[at])
-            if row >= 0 and lines[row_end(shape, row) - FLAGS] & forbid:
+            if row >= 0 and lines[row_end(shape, row) - FLAGS] & (forbid | having) != having:
                 row = -1
             out[start + at] = row
 
@@ -510,6 +510,20 @@ def choose_flags(address: int, ids: Any, on: int, off: int, out: Any) -> int:
     lines, shape, end = halves_at(table[LINES]), shape_of(table), 0
     for at in range(len(ids)):
         if lines[row_end(shape, np.int64(ids[at])) - FLAGS] & (on | off) == on:
+            out[end] = ids[at]
+            end += 1
+    return end
+
+
+@kernel("int ids ids")
+def queue_derivable(address: int, ids: Any, out: Any) -> int:
+    """Those of the rows that are suspended, have a derivation and are not queued yet; they are now."""
+    table = words_at(address)
+    lines, shape, end = halves_at(table[LINES]), shape_of(table), 0
+    for at in range(len(ids)):
+        base = row_end(shape, np.int64(ids[at]))
+        if lines[base - FLAGS] & (SUSPENDED | QUEUED) == SUSPENDED and lines[base - COUNT] > 0:
+            lines[base - FLAGS] |= QUEUED
             out[end] = ids[at]
             end += 1
     return end

@@ -2,8 +2,9 @@
 
 An index maps a key (some columns of the table) to the rows that have it. Its hashed lines are the keys; behind the columns stands
 where in `ARENA` the key's block of row numbers begins, how many there are, and for how many there is room. A full block moves
-to the arena's end with half as much room again. `PLACE` is where in its block each row stands, so that a row is taken out
-by moving the last one into its place. `ROWS` are in it; of those that the table has waiting for it, `READY` are.
+to the arena's end with half as much room again. A row is taken out by moving the last one of its block into its place. It is
+looked for in the block as long as none is longer than `SHORT`; from then on `PLACE` is where in its block each row stands, which
+takes as much memory as the arena. `ROWS` are in it; of those that the table has waiting for it, `READY` are.
 """
 
 from __future__ import annotations
@@ -34,8 +35,13 @@ from whence.backends.local.hashing import (
 from whence.backends.local.kernels import FLAGS, KEEPS_NEW, NEW, NEW_COUNT, row_end
 from whence.backends.local.memory import compiled, halves_at, kernel, words_at
 
-ARENA, ARENA_SIZE, ARENA_USED, ARENA_WANTED, PLACE, PLACE_SIZE, ROWS, READY, TABLE, PROJECTION = range(OWN, OWN + 10)
+ARENA, ARENA_SIZE, ARENA_USED, ARENA_WANTED, PLACE, PLACE_SIZE, LONGEST, ROWS, READY, TABLE, PROJECTION = range(
+    OWN, OWN + 11
+)
 OWN_HALVES = 3
+# To find a row in a block of so many takes about as long as to wait for memory.
+SHORT = 1 << 12
+_AT_ONCE = 16
 BEGIN, LENGTH, ROOM = 3, 2, 1  # halves before the line's end
 
 
@@ -75,13 +81,17 @@ def claim_key(index: Any, key: Any) -> int:
 
 @compiled
 def link_row(index: Any, row: int, key: Any) -> bool:
-    """Puts a row into the index, if there is room in the arena and for a key, which is used as scratch."""
-    if index[USED] >= index[CAPACITY] or index[FILLED] >= index[LIMIT] or row >= index[PLACE_SIZE]:
+    """Puts a row into the index, if there is room in the arena, for a key, which is used as scratch, and for its place."""
+    has_places = index[PLACE_SIZE] > 0
+    if index[USED] >= index[CAPACITY] or index[FILLED] >= index[LIMIT] or (has_places and row >= index[PLACE_SIZE]):
         return False
     project(index, row, key)
     base = (claim_key(index, key) + 1) * index[WIDTH]
     lines, arena, place = halves_at(index[LINES]), halves_at(index[ARENA]), halves_at(index[PLACE])
     begin, length, room = np.int64(lines[base - BEGIN]), np.int64(lines[base - LENGTH]), lines[base - ROOM]
+    if length == SHORT and not has_places:
+        index[LONGEST] = length + 1
+        return False
     if length == room:
         larger = length + (length >> 1) + 1
         end = index[ARENA_USED]
@@ -94,7 +104,8 @@ def link_row(index: Any, row: int, key: Any) -> bool:
         lines[base - BEGIN], lines[base - ROOM] = begin, larger
         index[ARENA_USED] = end + larger
     arena[begin + length] = row
-    place[row] = length
+    if has_places:
+        place[row] = length
     lines[base - LENGTH] = length + 1
     index[ROWS] += 1
     return True
@@ -178,7 +189,7 @@ def fill_blocks(address: int, ids: Any) -> None:
         lines[base - BEGIN], lines[base - ROOM] = end, lines[base - LENGTH]
         end += lines[base - LENGTH]
         lines[base - LENGTH] = 0
-    index[ARENA_USED], index[ROWS] = end, len(ids)
+    index[ARENA_USED], index[ROWS], index[LONGEST] = end, len(ids), 0
     for at in range(len(ids)):
         row = np.int64(ids[at])
         base = (np.int64(place[row]) + 1) * width
@@ -186,6 +197,34 @@ def fill_blocks(address: int, ids: Any) -> None:
         arena[lines[base - BEGIN] + length] = row
         place[row] = length
         lines[base - LENGTH] = length + 1
+        index[LONGEST] = max(index[LONGEST], length + 1)
+
+
+@kernel("int")
+def note_places(address: int) -> None:
+    """Writes down where each row stands."""
+    index = words_at(address)
+    lines, arena, place, width = halves_at(index[LINES]), halves_at(index[ARENA]), halves_at(index[PLACE]), index[WIDTH]
+    for line in range(index[USED]):
+        base = (line + 1) * width
+        for offset in range(lines[base - LENGTH]):
+            place[arena[lines[base - BEGIN] + offset]] = offset
+
+
+@compiled
+def place_in(arena: Any, begin: int, length: int, row: int) -> int:
+    """Where in its block a row stands."""
+    wanted, at, end = np.int32(row), begin, begin + length
+    while at + _AT_ONCE <= end:
+        met = np.int32(0)
+        for offset in range(_AT_ONCE):  # all of them in a few instructions
+            met |= np.int32(arena[at + offset] == wanted)
+        if met:
+            break
+        at += _AT_ONCE
+    while arena[at] != wanted:
+        at += 1
+    return at - begin
 
 
 @kernel("int ids")
@@ -200,11 +239,14 @@ def unlink_rows(address: int, ids: Any) -> None:
         row = np.int64(ids[at])
         project(index, row, key)
         base = (find_line(index, key, 0, hash_at(key, 0, columns, 2)) + 1) * width
-        begin = np.int64(lines[base - BEGIN])
-        lines[base - LENGTH] -= 1
-        last = arena[begin + lines[base - LENGTH]]
-        arena[begin + place[row]] = last
-        place[last] = place[row]
+        begin, length = np.int64(lines[base - BEGIN]), np.int64(lines[base - LENGTH])
+        last = arena[begin + length - 1]
+        lines[base - LENGTH] = length - 1
+        if index[PLACE_SIZE] > 0:
+            arena[begin + place[row]] = last
+            place[last] = place[row]
+        else:
+            arena[begin + place_in(arena, begin, length, row)] = last
     index[ROWS] -= len(ids)
 
 

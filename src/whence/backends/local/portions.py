@@ -19,8 +19,9 @@ from whence.plan.steps import Check, DeltaPlan, Join, Slot
 # So many rows begin a portion: fewer would be more calls and rounds, more would not stay in the cache. Where less follows from
 # each, they are more.
 PORTION, LATER_PORTION = 32, 512
-# Fewer rows are left as they are, and so are rows with fewer values.
-LARGE, MANY = 512, 16
+# Fewer rows are left as they are, and so are rows with fewer values. What follows from an update stays in the cache by itself
+# unless that is large.
+LARGE, LATER_LARGE, MANY = 512, 1 << 14, 16
 
 
 def handed_on(plans: Sequence[DeltaPlan], relations: Sequence[str]) -> Mapping[str, int] | None:

@@ -14,7 +14,7 @@ from whence.backends.local.arrays import Ids, Lines, distinct
 from whence.backends.local.hashing import BITS, BLOCK, USED
 from whence.backends.local.instructions import BUFFER
 from whence.backends.local.rounds import NO_LINES, NO_LINKS
-from whence.backends.local.spreading import MET, ROWS, Described, Watching
+from whence.backends.local.spreading import MET, ROWS, Described, Indexes, Watching
 from whence.backends.local.table import Table
 from whence.backends.local.words import Words
 from whence.engine.protocol import QUEUED, Enough, Forbid, Settled, Unsettled
@@ -96,10 +96,10 @@ class Settling:
         for output in self._groups[:, best.OUTPUT_OF].tolist():
             self.tables[output].link_new()
 
-    def _indexes(self) -> Lines:
-        """Those of all tables, each behind its table's number."""
-        found = [(at, index.address) for at, each in enumerate(self.tables) for index in each.indexes.values()]
-        return np.array(found, dtype=np.int64).reshape(-1, 2)
+    @cached_property
+    def _indexes(self) -> Indexes:
+        """Those of all tables."""
+        return Indexes(list(enumerate(self.tables)))
 
     def lose(
         self, lost: Mapping[str, Sequence[Ids]], seen: Sequence[Forbid], watching: Watching
@@ -118,7 +118,7 @@ class Settling:
             if told[cascade.STATUS] == machine.DONE:
                 break
             self._make_room(self.taking, int(told[cascade.NUMBER]), watching)
-        return self._parts(self._lost, np.zeros_like(ends), ends), int(told[cascade.MET])
+        return self._parts(self._lost, [0] * len(ends), ends.tolist()), int(told[cascade.MET])
 
     def settle(
         self,
@@ -131,10 +131,11 @@ class Settling:
         """Rounds until nothing is left or it is enough: what became of it, and how many derivations were met."""
         _start(self.taking, seen[0])
         _start(self.adding, seen[1])
-        queue_ends, begins, ends, marks, lost_begins, lost_ends, zeros = np.zeros((7, len(self.tables)), dtype=np.int64)
+        queue_ends, begins, ends, marks, lost_begins, lost_ends = np.zeros((6, len(self.tables)), dtype=np.int64)
         self._queue = self._filled(self._queue, unsettled.queued, queue_ends)
         self._lost = self._filled(self._lost, unsettled.lost, lost_ends)
-        before = lost_begins[:] = lost_ends.copy()
+        lost_begins[:] = lost_ends
+        before = lost_ends.tolist()
         entered, offered = self._offered(unsettled.offered)
         told, loss_told = np.zeros(best_rounds.TOLD, dtype=np.int64), np.zeros(cascade.NUMBER + 1, dtype=np.int64)
         told[best_rounds.LET_IN], told[best_rounds.RANK_REACHED], told[best_rounds.LAST] = offered, rank, -1
@@ -146,7 +147,7 @@ class Settling:
                 self.taking.plans,
                 self.adding.plans,
                 self.adding.tables,
-                self._indexes(),
+                self._indexes.lines(),
                 self.joined,
                 self._groups,
                 self._queue,
@@ -176,20 +177,21 @@ class Settling:
             else:
                 described = self.taking if status == best_rounds.STOPPED_TAKING else self.adding
                 self._make_room(described, int(told[best_rounds.NUMBER]), watching)
-        come, gone = self._parts(self._made, zeros, ends), self._parts(self._lost, before, lost_ends)
-        left = self._left(self._parts(self._queue, zeros, queue_ends), told, entered)
+        said, first, lost_now = told.tolist(), [0] * len(before), lost_ends.tolist()
+        come, gone = self._parts(self._made, first, ends.tolist()), self._parts(self._lost, before, lost_now)
+        left = self._left(self._parts(self._queue, first, queue_ends.tolist()), said, entered)
         settled = Settled(
             come,
             gone,
             left,
-            int(lost_ends.sum() - before.sum() - told[best_rounds.DROPPED]),
-            int(told[best_rounds.ROUNDS]),
-            int(told[best_rounds.RANK_REACHED]),
-            self._last(int(told[best_rounds.LAST]), left, come, gone),
+            sum(lost_now) - sum(before) - said[best_rounds.DROPPED],
+            said[best_rounds.ROUNDS],
+            said[best_rounds.RANK_REACHED],
+            self._last(said[best_rounds.LAST], left, come, gone),
         )
         if self._made.nbytes > _LARGE:
             self._make_rooms()
-        return settled, int(told[best_rounds.MET])
+        return settled, said[best_rounds.MET]
 
     def _filled(self, rows: Ids, batches: Mapping[str, Sequence[Ids]], ends: Words) -> Ids:
         """A line for each table, with its batches and with room for more."""
@@ -207,6 +209,8 @@ class Settling:
 
     def _offered(self, rows: Mapping[str, Sequence[Ids]]) -> tuple[Words, int]:
         """Rows that may better a group, as the loop lists them, with room for more, and how many there are."""
+        if not rows:
+            return np.zeros(64, dtype=np.int64), 0
         listed = [
             ids.astype(np.int64) | (number << 32)
             for number, spec in enumerate(self.specs)
@@ -215,9 +219,9 @@ class Settling:
         count = sum(map(len, listed))
         return np.concatenate([*listed, np.zeros(64, dtype=np.int64)]), count
 
-    def _left(self, queued: Mapping[str, Ids], told: Words, entered: Words) -> Unsettled[Ids]:
+    def _left(self, queued: Mapping[str, Ids], said: Sequence[int], entered: Words) -> Unsettled[Ids]:
         """What is still to do. Rows that wait are queued, or have come, or were lost: these are offered."""
-        waiting, let_in = int(told[best_rounds.WAITING]), int(told[best_rounds.LET_IN])
+        waiting, let_in = said[best_rounds.WAITING], said[best_rounds.LET_IN]
         queues: dict[str, list[Ids]] = {name: [ids] for name, ids in queued.items()}
         offered: dict[str, list[Ids]] = {}
         if waiting or let_in:
@@ -250,9 +254,9 @@ class Settling:
             described.assembled[number].make_room()
         watching.watch.look()
 
-    def _parts(self, rows: Ids, begins: Words, ends: Words) -> dict[str, Ids]:
-        parts = zip(self.relations, rows, begins.tolist(), ends.tolist(), strict=True)
-        return {name: row[begin:end].copy() for name, row, begin, end in parts if begin < end}
+    def _parts(self, rows: Ids, begins: Sequence[int], ends: Sequence[int]) -> dict[str, Ids]:
+        parts = zip(self._numbers.items(), begins, ends, strict=True)
+        return {name: rows[at, begin:end].copy() for (name, at), begin, end in parts if begin < end}
 
 
 class WatchedSettling(NamedTuple):

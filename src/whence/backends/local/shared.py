@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 from whence.backends.local.assemble import Assembler
 from whence.backends.local.instructions import Scratch
 from whence.backends.local.words import Dictionary
+
+
+class Epochs:
+    """Those under way: while one lasts there are words on their way, and when none is, words may be given up."""
+
+    count = 0
+
+    def __enter__(self) -> None:
+        self.count += 1
+
+    def __exit__(self, *_: object) -> None:
+        self.count -= 1
 
 
 class Shared:
@@ -23,18 +32,9 @@ class Shared:
         self.dictionary = Dictionary()
         self.assembler = Assembler(self.dictionary)
         self.buffers = (Scratch(), Scratch())
-        self.epochs = 0  # under way
-
-    @contextmanager
-    def epoch(self) -> Iterator[None]:
-        """While it lasts there are words on their way. When no other is under way after it, words may be given up."""
-        self.epochs += 1
-        try:
-            yield
-        finally:
-            self.epochs -= 1
+        self.epoch = Epochs()
 
     def reclaim(self) -> None:
         """Gives up the words that nobody holds, if there are many."""
-        if not self.epochs and self.dictionary.is_outgrown:
+        if not self.epoch.count and self.dictionary.is_outgrown:
             self.dictionary.reclaim()

@@ -14,7 +14,7 @@ from whence.backends.local import cascade, machine, parallel, rounds
 from whence.backends.local.arrays import Ids, Lines
 from whence.backends.local.hashing import BITS
 from whence.backends.local.instructions import BUFFER, Assembled
-from whence.backends.local.portions import LATER_PORTION, PORTION, Portions, handed_on
+from whence.backends.local.portions import LARGE, LATER_LARGE, LATER_PORTION, PORTION, Portions, handed_on
 from whence.backends.local.table import Table
 from whence.backends.local.walking import Walk, find_walk
 from whence.backends.local.words import Words
@@ -67,6 +67,20 @@ def describe(
         described.append([*ends, *assembled.described])
     addresses = [tables[name].by_value() for name in relations]
     return Described(found, bundled, np.array(described, dtype=np.int64), np.array(addresses, dtype=np.int64))
+
+
+class Indexes:
+    """Those of tables, as loops are told them: each behind its table's number. They never move, and more may be made."""
+
+    def __init__(self, tables: Sequence[tuple[int, Table]]) -> None:
+        self.tables = tables
+        self._lines: Lines = np.empty((0, 2), dtype=np.int64)
+
+    def lines(self) -> Lines:
+        if len(self._lines) != sum([len(table.indexes) for _, table in self.tables]):
+            found = [(number, index.address) for number, table in self.tables for index in table.indexes.values()]
+            self._lines = np.array(found, dtype=np.int64).reshape(-1, 2)
+        return self._lines
 
 
 class Watching(NamedTuple):
@@ -133,7 +147,6 @@ class Spreading:
     # Those of the last rounds in which rows were added, and how the loops are told them.
     adding: list[Assembled] = field(default_factory=list)
     plans_adding: Lines = field(default_factory=lambda: np.empty((0, 0), dtype=np.int64))
-    forbid: Sequence[Forbid] = ()
 
     def is_left(self, batches: Sequence[Ids], enumerated: int) -> bool:
         """Whether a round is to be done by others; `enumerated` are the derivations met so far by anybody."""
@@ -158,14 +171,13 @@ class Spreading:
         )
 
     @cached_property
-    def joined(self) -> list[int]:
-        """The numbers of those tables whose indexes the plans use."""
+    def joined(self) -> Indexes:
+        """Those of tables whose indexes the plans use."""
         used = {id(table) for assembled in self.described.assembled for table in assembled.tables}
-        return [at for at, table in enumerate(self.tables) if id(table) in used]
+        return Indexes([(at, table) for at, table in enumerate(self.tables) if id(table) in used])
 
     def start(self, forbid: Sequence[Forbid], *, in_bundles: bool = False) -> None:
         """`in_bundles` is for rounds in which rows are added; the others take them row by row."""
-        self.forbid = forbid
         self.running = self._chosen() if in_bundles else self.described.assembled
         if in_bundles and self.running != self.adding:
             self.adding, self.plans_adding = self.running, self.described.plans.copy()
@@ -186,8 +198,7 @@ class Spreading:
     def spread_loss(self, lost: Sequence[Ids], watching: Watching, *, is_counted: bool) -> tuple[Spread[Ids], int]:
         """The rows, and how many derivations were met."""
         rows, ends = _queue(lost)
-        begins = np.zeros_like(ends)
-        told = np.zeros(cascade.NUMBER + 1, dtype=np.int64)
+        begins, told = np.zeros(len(ends), dtype=np.int64), np.zeros(cascade.NUMBER + 1, dtype=np.int64)
         while True:
             rows = cascade.spread_loss(
                 self.described.plans,
@@ -204,9 +215,14 @@ class Spreading:
             if told[cascade.STATUS] == machine.DONE:
                 break
             self._make_room(int(told[cascade.NUMBER]), watching)
-        return Spread(self._parts(rows, np.zeros_like(ends), begins), self._parts(rows, begins, ends)), int(
-            told[cascade.MET]
-        )
+        done: dict[str, Ids] = {}
+        left: dict[str, Ids] = {}
+        for name, row, begin, end in zip(self.relations, rows, begins.tolist(), ends.tolist(), strict=True):
+            if begin:
+                done[name] = row[:begin]
+            if begin < end:
+                left[name] = row[begin:end]
+        return Spread(done, left), int(told[cascade.MET])
 
     def spread_gain(
         self, queued: Sequence[Ids], rank: int, enough: Enough, watching: Watching
@@ -222,9 +238,12 @@ class Spreading:
 
     def portions(self, queued: Sequence[Ids]) -> Portions | None:
         """If what follows from these rows can be followed portion by portion."""
-        if self.columns is None:
+        count = sum(map(len, queued))
+        if count < LARGE or self.columns is None:
             return None
-        is_most = SHARE * sum(map(len, queued)) >= sum(map(len, self.tables))
+        is_most = SHARE * count >= sum(map(len, self.tables))
+        if not is_most and count < LATER_LARGE:
+            return None
         size = PORTION if is_most else LATER_PORTION
         found = Portions(queued, self.tables, [self.columns[name] for name in self.relations], size)
         return found if found.are_many() else None
@@ -232,6 +251,7 @@ class Spreading:
     def spread_portions(
         self,
         portions: Portions,
+        seen: Sequence[Forbid],
         rank: int,
         enough: Enough,
         watching: Watching,
@@ -240,6 +260,7 @@ class Spreading:
         twin: Callable[[Sequence[Table]], Spreading],
     ) -> tuple[Gain[Ids], int]:
         """All rounds, of one portion after the other. `twin` makes one of these for other tables, to be run by another thread."""
+        self.start(seen, in_bundles=True)
         # What was there before may be of any portion, and records are made in one place only.
         is_alone = sum(map(len, self.tables)) > sum(map(len, portions.batches)) or enough != Enough.everything()
         is_alone = is_alone or any(assembled.instructions.makes for assembled in self.described.assembled)
@@ -247,7 +268,7 @@ class Spreading:
         while self._follow_next(followed, rank, enough, watching):
             for name, moved in reconsider().items():
                 followed.renumber(self.relations.index(name), moved)
-                self.start(self.forbid, in_bundles=True)
+                self.start(seen, in_bundles=True)
             if not is_alone and followed.portions >= FIRST_PORTIONS and self._can_be_split(followed):
                 self._follow_by_two(followed, rank, enough, watching, twin)
         done = [np.concatenate(each) for each in followed.done]
@@ -324,16 +345,14 @@ class Spreading:
         begins, middles = np.zeros((2, len(ends)), dtype=np.int64)
         told = np.zeros(rounds.TOLD, dtype=np.int64)
         told[rounds.RANK], told[rounds.LAST] = rank, -1
-        most = min(enough.rows, ROWS, *(table.rows_until_looked_at() for table in self.tables))
-        told[rounds.MOST_ROUNDS], told[rounds.MOST_ROWS] = enough.rounds, most + int(ends.sum())
-        told[rounds.MOST_MET] = MET
-        told[rounds.LARGEST], told[rounds.HEAVIEST] = large
+        most = min(enough.rows, ROWS, *[table.rows_until_looked_at() for table in self.tables])
+        most += sum(map(len, queued))
+        told[rounds.MOST_ROUNDS :] = enough.rounds, most, MET, *large
         while True:
-            indexes = [(at, index.address) for at in self.joined for index in self.tables[at].indexes.values()]
             queue = rounds.spread_gain(
                 self.plans_adding,
                 self.described.tables,
-                np.array(indexes, dtype=np.int64).reshape(-1, 2),
+                self.joined.lines(),
                 queue,
                 begins,
                 middles,
@@ -352,13 +371,14 @@ class Spreading:
             else:
                 self._make_room(number, watching)
         parts = list(zip(queue, middles.tolist(), ends.tolist(), strict=True))
+        said = told.tolist()
         return _Run(
             [line[:middle] for line, middle, _ in parts],
             [line[middle:end] for line, middle, end in parts],
-            int(told[rounds.ROUNDS]),
-            int(told[rounds.MET]),
-            int(told[rounds.MET] - told[rounds.MET_BEFORE]),
-            int(told[rounds.LAST]),
+            said[rounds.ROUNDS],
+            said[rounds.MET],
+            said[rounds.MET] - said[rounds.MET_BEFORE],
+            said[rounds.LAST],
         )
 
     def _make_room(self, number: int, watching: Watching) -> None:
@@ -368,15 +388,12 @@ class Spreading:
             self.running[number].make_room()
         watching.watch.look()
 
-    def _parts(self, rows: Ids, begins: Words, ends: Words) -> dict[str, Ids]:
-        parts = zip(self.relations, rows, begins.tolist(), ends.tolist(), strict=True)
-        return {name: row[begin:end] for name, row, begin, end in parts if begin < end}
-
 
 def _queue(batches: Sequence[Ids]) -> tuple[Ids, Words]:
     """A line for each batch, with room for more, and where they end."""
     counts = [len(batch) for batch in batches]
     rows: Ids = np.empty((len(batches), 2 * sum(counts) + 1024), dtype=np.int32)
-    for row, batch in zip(rows, batches, strict=True):
-        row[: len(batch)] = batch
+    for at, batch in enumerate(batches):
+        if counts[at]:
+            rows[at, : counts[at]] = batch
     return rows, np.array(counts, dtype=np.int64)

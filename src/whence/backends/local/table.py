@@ -96,14 +96,19 @@ class Table:
         chosen: Ids = ids[self.counts(ids) > 0]
         return chosen
 
+    def queue_derivable(self, ids: Ids) -> Ids:
+        """Those of the rows that are suspended, have a derivation and were not queued, each once. They are queued now."""
+        queued: Ids = np.empty(len(ids), dtype=np.int32)
+        return queued[: kernels.queue_derivable(self.address, ids, queued)]
+
     def counts(self, ids: Ids) -> Ids:
         """How many derivations the rows have."""
         return self._halves(ids, kernels.COUNT)
 
-    def find(self, keys: Lines, forbid: int = 0) -> Ids:
-        """For each line of `keys` the equal row, or -1 if there is none without a forbidden flag."""
+    def find(self, keys: Lines, forbid: int = 0, *, having: int = 0) -> Ids:
+        """For each line of `keys` the equal row, or -1 if there is none without a forbidden flag and with those to be had."""
         found: Ids = np.empty(len(keys), dtype=np.int32)
-        kernels.find_rows(self.by_value(), forbid, keys, found)
+        kernels.find_rows(self.by_value(), forbid, having, keys, found)
         return found
 
     def by_value(self) -> int:

@@ -165,13 +165,14 @@ class Dictionary:
         return self._encode_structures(values, kind, is_new=True)
 
     def decode_column(self, words: Words, kind: Kind) -> list[Value]:
-        if isinstance(kind, Nullable):
-            return self._decode_nullable(words, kind)
-        if kind == NUMBER:
-            return words.tolist()  # type: ignore[no-any-return]
-        if kind == SYMBOL:
+        # Most kinds are the very objects, and to compare them takes longer than to decode a few words.
+        if kind is SYMBOL or kind == SYMBOL:
             values = self.values
             return [values[number] for number in words.tolist()]
+        if kind is NUMBER or kind == NUMBER:
+            return words.tolist()  # type: ignore[no-any-return]
+        if isinstance(kind, Nullable):
+            return self._decode_nullable(words, kind)
         if is_whole(kind):
             return _decode_whole(words, kind)
         if kind == UNSIGNED:
