@@ -12,6 +12,7 @@ from whence.backends.local import adapting, parallel
 from whence.backends.local.arrays import Ids, Lines, distinct, without
 from whence.backends.local.batch import UNRANKED
 from whence.backends.local.bundles import Bundles, find_source
+from whence.backends.local.chaining import Chaining, begin_chaining
 from whence.backends.local.groups import LocalGroups
 from whence.backends.local.hashing import BITS
 from whence.backends.local.instructions import Assembled, Scratch
@@ -292,7 +293,11 @@ class LocalBackend(OnValues):
             walking.follow(rank)
             self.enumerated += walking.met
             return Gain({name: self.tables[name].ids() for name in queued}, {}, walking.rounds, spreading.plans[-1])
-        if (portions := spreading.portions(batches)) is not None:
+        if (chaining := self._chaining(spreading, plans, batches, enough)) is not None:
+            chaining.follow(rank)
+            done = [np.concatenate(each) for each in chaining.done]
+            gain, met = spreading.gain(done, chaining.queued, chaining.rounds, chaining.last), chaining.met
+        elif (portions := spreading.portions(batches)) is not None:
             spreading.start([forbid for _, forbid in plans], in_bundles=True)
             twin = partial(self._twin, spreading, [forbid for _, forbid in plans])
             gain, met = spreading.spread_portions(portions, rank, enough, watching, reconsider=reconsider, twin=twin)
@@ -325,6 +330,15 @@ class LocalBackend(OnValues):
             return assembled
 
         return Walking(spreading.walk, spreading.plans, tables, assemble, self.watch.look)
+
+    def _chaining(
+        self, spreading: Spreading, plans: Sequence[tuple[DeltaPlan, Forbid]], queued: Sequence[Ids], enough: Enough
+    ) -> Chaining | None:
+        """If rounds that begin with these rows are ones of chains, and worth their while."""
+        if spreading.chains is None or enough != Enough.everything():
+            return None
+        chains = [(plan, chain, forbid) for (plan, forbid), chain in zip(plans, spreading.chains, strict=True)]
+        return begin_chaining(spreading.relations, self.tables, chains, queued, self.watch.look)
 
     def _twin(self, spreading: Spreading, forbid: Sequence[Forbid], tables: Sequence[Table]) -> Spreading:
         """The same on other tables, for another thread."""

@@ -54,6 +54,7 @@ def _digest() -> str:
             "by_column",
             "cascade",
             "cells",
+            "chains",
             "hashing",
             "heap",
             "kernels",

@@ -12,6 +12,7 @@ import numpy as np
 
 from whence.backends.local import cascade, machine, parallel, rounds
 from whence.backends.local.arrays import Ids, Lines
+from whence.backends.local.chaining import Chain, find_chains
 from whence.backends.local.hashing import BITS
 from whence.backends.local.instructions import BUFFER, Assembled
 from whence.backends.local.portions import LATER_PORTION, PORTION, Portions, handed_on
@@ -153,9 +154,16 @@ class Spreading:
         """What first evaluations are, if they are walks."""
         if any(assembled.instructions.makes for assembled in self.described.assembled):
             return None
-        return find_walk(
-            self.plans, {name: table.arity for name, table in zip(self.relations, self.tables, strict=True)}
-        )
+        return find_walk(self.plans, self._arities)
+
+    @cached_property
+    def chains(self) -> list[Chain] | None:
+        """What plans are, if they are chains."""
+        return find_chains(self.plans, self._arities)
+
+    @property
+    def _arities(self) -> dict[str, int]:
+        return {name: table.arity for name, table in zip(self.relations, self.tables, strict=True)}
 
     @cached_property
     def joined(self) -> list[int]:
@@ -215,10 +223,7 @@ class Spreading:
         large = (parallel.LARGE, MANY) if parallel.CORES > 1 else (ROWS, MET)
         run = self._run(queued, rank, enough, large, watching)
         self.is_heavy = is_heavy(run.met_last)
-        done, left = (
-            {name: ids for name, ids in zip(self.relations, each, strict=True) if len(ids)} for each in run[:2]
-        )
-        return Gain(done, left, run.rounds, self._plan(run.last)), run.met
+        return self.gain(run.done, run.left, run.rounds, run.last), run.met
 
     def portions(self, queued: Sequence[Ids]) -> Portions | None:
         """If what follows from these rows can be followed portion by portion."""
@@ -252,10 +257,7 @@ class Spreading:
                 self._follow_by_two(followed, rank, enough, watching, twin)
         done = [np.concatenate(each) for each in followed.done]
         rest = [np.concatenate(pair) for pair in zip(followed.left, followed.waiting.rest(), strict=True)]
-        gone, left = (
-            {name: ids for name, ids in zip(self.relations, each, strict=True) if len(ids)} for each in (done, rest)
-        )
-        return Gain(gone, left, followed.rounds, self._plan(followed.last)), followed.met
+        return self.gain(done, rest, followed.rounds, followed.last), followed.met
 
     def _follow_next(self, followed: Followed, rank: int, enough: Enough, watching: Watching) -> bool:
         """All rounds of the next portion; False if there is none, or if it is enough."""
@@ -314,8 +316,12 @@ class Spreading:
         followed.rounds, followed.met = max(followed.rounds, others.rounds), followed.met + others.met
         followed.last = max(followed.last, others.last)
 
-    def _plan(self, number: int) -> DeltaPlan | None:
-        return None if number < 0 else self.plans[number]
+    def gain(self, done: Sequence[Ids], left: Sequence[Ids], count: int, last: int) -> Gain[Ids]:
+        """Of rows by table, after so many rounds; `last` is the number of the plan that derived something new last, or -1."""
+        made, queued = (
+            {name: ids for name, ids in zip(self.relations, each, strict=True) if len(ids)} for each in (done, left)
+        )
+        return Gain(made, queued, count, None if last < 0 else self.plans[last])
 
     def _run(
         self, queued: Sequence[Ids], rank: int, enough: Enough, large: tuple[int, int], watching: Watching
