@@ -47,6 +47,7 @@ def layout(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(blocks, "FORCED", request.param)
     monkeypatch.setattr(blocks, "SMALL", 64)
     monkeypatch.setattr(chaining, "LARGE", 1)
+    monkeypatch.setattr(chaining, "SHARE", 1 << 20)
     monkeypatch.setattr(chaining, "WORDS_A_ROW", 1 << 20)
 
 

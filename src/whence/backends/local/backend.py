@@ -293,14 +293,14 @@ class LocalBackend(OnValues):
             walking.follow(rank)
             self.enumerated += walking.met
             return Gain({name: self.tables[name].ids() for name in queued}, {}, walking.rounds, spreading.plans[-1])
-        if (chaining := self._chaining(spreading, plans, batches, enough)) is not None:
-            chaining.follow(rank)
-            done = [np.concatenate(each) for each in chaining.done]
-            gain, met = spreading.gain(done, chaining.queued, chaining.rounds, chaining.last), chaining.met
-        elif (portions := spreading.portions(batches)) is not None:
+        if (portions := spreading.portions(batches)) is not None:
             spreading.start([forbid for _, forbid in plans], in_bundles=True)
             twin = partial(self._twin, spreading, [forbid for _, forbid in plans])
             gain, met = spreading.spread_portions(portions, rank, enough, watching, reconsider=reconsider, twin=twin)
+        elif (chaining := self._chaining(spreading, plans, batches, enough)) is not None:
+            chaining.follow(rank)
+            done = [np.concatenate(each) for each in chaining.done]
+            gain, met = spreading.gain(done, chaining.queued, chaining.rounds, chaining.last), chaining.met
         elif spreading.is_left(batches, self.enumerated):
             return None
         else:

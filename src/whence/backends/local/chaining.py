@@ -27,8 +27,8 @@ from whence.plan.steps import DeltaPlan, Join, Slot
 LARGEST, WORDS_A_ROW, OTHERS_A_ROW = 1 << 20, 4, 16
 # Rounds begin with one row for so many words, but for some: those that together look at so many words for each row that is there.
 WORDS_A_NEW_ROW, PATIENCE = 16, 8
-# So many rows at least make it worth its while.
-LARGE = 1 << 10
+# So many rows at least make it worth its while, and one of so many that are there.
+LARGE, SHARE = 1 << 10, 8
 # So many words are looked at in one call before others have a say.
 FUEL = 1 << 24
 
@@ -167,7 +167,7 @@ def begin_chaining(
     """If rounds that begin with these rows are worth their while."""
     own = [tables[name] for name in relations]
     rows, new = sum(map(len, own)), sum(map(len, queued))
-    if new < LARGE or any(table.fields[BITS] != BLOCK_BITS for table in own):
+    if new < LARGE or new * SHARE < rows or any(table.fields[BITS] != BLOCK_BITS for table in own):
         return None
     seen = [_seen(chain, forbid, relations) for _, chain, forbid in plans]
     others = tuple(dict.fromkeys(each for steps in seen for each in steps if each.relation not in relations))
