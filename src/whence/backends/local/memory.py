@@ -61,7 +61,9 @@ def _digest() -> str:
             "links",
             "machine",
             "memory",
+            "plans",
             "rounds",
+            "waiting",
             "walks",
         )
     ]
@@ -99,6 +101,12 @@ def compiled(function: Any) -> Any:
     """A function that compiled loops call: it needs nothing for being called from Python."""
     function.__qualname__ += f"_{DIGEST}"
     return _njit(cache=True, nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)
+
+
+def inlined(function: Any) -> Any:
+    """The same for one that is written out wherever it is called: what it takes apart and puts together costs nothing then."""
+    function.__qualname__ += f"_{DIGEST}"
+    return _njit(cache=True, nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, forceinline=True)(function)
 
 
 def kernel(arguments: str) -> Any:

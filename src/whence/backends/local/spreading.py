@@ -15,6 +15,7 @@ from whence.backends.local.arrays import Ids, Lines
 from whence.backends.local.chaining import Chain, find_chains
 from whence.backends.local.hashing import BITS
 from whence.backends.local.instructions import BUFFER, Assembled
+from whence.backends.local.plans import CODE, HEAD
 from whence.backends.local.portions import LATER_PORTION, PORTION, Portions, handed_on
 from whence.backends.local.table import Table
 from whence.backends.local.walking import Walk, find_walk
@@ -178,14 +179,14 @@ class Spreading:
         if in_bundles and self.running != self.adding:
             self.adding, self.plans_adding = self.running, self.described.plans.copy()
             for line, assembled in zip(self.plans_adding, self.adding, strict=True):
-                line[cascade.CODE :] = assembled.described
+                line[CODE:] = assembled.described
         for assembled, each in zip(self.running, forbid, strict=True):
             assembled.start(each)
 
     def _chosen(self) -> list[Assembled]:
         """Those that pass on bundles where both tables have lines of several rows."""
         chosen: list[Assembled] = []
-        heads = self.described.plans[:, cascade.HEAD].tolist()
+        heads = self.described.plans[:, HEAD].tolist()
         for head, by_row, bundled in zip(heads, self.described.assembled, self.described.bundled, strict=True):
             is_shared = bundled is not None and bundled.source is not None and bundled.source.fields[BITS]
             chosen.append(bundled if bundled is not None and is_shared and self.tables[head].fields[BITS] else by_row)
@@ -352,7 +353,7 @@ class Spreading:
                 break
             number = int(told[rounds.NUMBER])
             if status == rounds.NO_LINES:
-                self.tables[self.described.plans[number, cascade.HEAD]].make_room()
+                self.tables[self.described.plans[number, HEAD]].make_room()
             elif status == rounds.NO_LINKS:
                 self.tables[told[rounds.TABLE]].link_new()
             else:
