@@ -246,6 +246,14 @@ def test_counts_are_exact_and_ranks_well_founded(weights: list[int]) -> None:
             assert supports[x, z, c] == sum(each < rank for each in ranks) >= 1
 
 
+def test_a_group_has_its_value_once_though_many_rows_bring_it() -> None:
+    """Rows of a group with the same value wait together, and come in together."""
+    session = Session(load(BOTH_ENDS))
+    for _ in followed(session, epochs(13, 60, 200, [1], 10)):
+        for name in ("least", "most"):
+            assert all(count == 1 for count, _ in known(session, name).values())
+
+
 # -- calls
 
 
