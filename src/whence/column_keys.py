@@ -48,7 +48,7 @@ def _repeated(columns: PlainColumns, key: Key, fields: Sequence[Field]) -> tuple
 
 def rows_at(columns: PlainColumns, places: Sequence[int], fields: Sequence[Field]) -> Iterator[tuple[Value, ...]]:
     """The values of each row in some columns."""
-    return zip(*(_values(columns.columns[at], fields[at].kind) for at in places), strict=True)
+    return zip(*(_values(columns.whole(at), fields[at].kind) for at in places), strict=True)
 
 
 def _values(column: Words | Coded, kind: Kind) -> list[Value]:

@@ -246,6 +246,23 @@ def test_counts_are_exact_and_ranks_well_founded(weights: list[int]) -> None:
             assert supports[x, z, c] == sum(each < rank for each in ranks) >= 1
 
 
+def test_a_group_has_its_value_once_though_many_rows_bring_it() -> None:
+    """Rows of a group with the same value wait together, and come in together."""
+    text = (
+        LINK
+        + """
+    .decl path(y: number, c: number, x: number) .decl cost(y: number, c: number)
+    path(0, 0, 0).
+    path(y, c + w, x) :- cost(x, c), link(x, y, w).
+    cost(y, m) :- path(y, _, _), m = min c : { path(y, c, _) }.
+    """
+    )
+    session = Session(load(text))
+    for there in followed(session, epochs(13, 60, 400, [1, 2], 10)):
+        assert set(session.relation("cost")) == from_one(there)
+        assert all(count == 1 for count, _ in known(session, "cost").values())
+
+
 # -- calls
 
 

@@ -60,6 +60,7 @@ class StratumEpoch(Generic[Ids, Keys, Ranks]):
         # Which inputs have been propagated in the current phase: as positive and as negated literals.
         self.done: set[tuple[str, bool]] = set()
         self.is_settled = False  # all of them, in both phases
+        self.is_first = False  # nothing was derived before
         self.fresh = {name for name, delta in inputs.items() if len(delta.added) == len(self.backend.table(name))}
 
     # -- from outside
@@ -391,9 +392,11 @@ class StratumEpoch(Generic[Ids, Keys, Ranks]):
         self.done.add((name, negated))
 
     def _sees_nothing(self, plan: DeltaPlan, seen: Forbid) -> bool:
-        """Whether a literal must not see the rows of this epoch, and there are no others: so it is at first."""
+        """Whether a literal must not see the rows of this epoch, and there are no others: so it is at first. Or it is one of the
+        stratum's own, of which none is present yet.
+        """
         return any(
-            step.relation in self.fresh and seen(step) & ADDED
+            (step.relation in self.fresh and seen(step) & ADDED) or (self.is_first and step.relation in self.members)
             for step in plan.steps
             if isinstance(step, Join) or (isinstance(step, Check) and step.present)
         )

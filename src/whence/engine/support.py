@@ -70,6 +70,7 @@ class SupportStratum(FlaggedStratum[Ids, Keys, Ranks]):
             for name, keys in inserted.items():
                 epoch.put_in(name, keys)
             if first:
+                epoch.is_first = True
                 epoch.unmet = self.plan.distinct - inserted.keys()
                 epoch.derive_statics()
                 epoch.aggregates.begin()

@@ -12,6 +12,7 @@ from whence.backends.local import adapting, parallel
 from whence.backends.local.arrays import Ids, Lines, distinct, without
 from whence.backends.local.batch import UNRANKED
 from whence.backends.local.bundles import Bundles, find_source
+from whence.backends.local.chaining import Chaining, begin_chaining
 from whence.backends.local.groups import LocalGroups
 from whence.backends.local.hashing import BITS
 from whence.backends.local.instructions import Assembled, Scratch
@@ -294,6 +295,10 @@ class LocalBackend(OnValues):
             gain, met = spreading.spread_portions(
                 portions, seen, rank, enough, watching, reconsider=reconsider, twin=twin
             )
+        elif (chaining := self._chaining(spreading, plans, batches, enough)) is not None:
+            chaining.follow(rank)
+            done = [np.concatenate(each) for each in chaining.done]
+            gain, met = spreading.gain(done, chaining.queued, chaining.rounds, chaining.last), chaining.met
         elif spreading.is_left(batches, self.enumerated):
             return None
         else:
@@ -323,6 +328,15 @@ class LocalBackend(OnValues):
             return assembled
 
         return Walking(spreading.walk, spreading.plans, tables, assemble, self.watch.look)
+
+    def _chaining(
+        self, spreading: Spreading, plans: Sequence[tuple[DeltaPlan, Forbid]], queued: Sequence[Ids], enough: Enough
+    ) -> Chaining | None:
+        """If rounds that begin with these rows are ones of chains, and worth their while."""
+        if spreading.chains is None or enough != Enough.everything():
+            return None
+        chains = [(plan, chain, forbid) for (plan, forbid), chain in zip(plans, spreading.chains, strict=True)]
+        return begin_chaining(spreading.relations, self.tables, chains, queued, self.watch.look)
 
     def _twin(self, spreading: Spreading, forbid: Sequence[Forbid], tables: Sequence[Table]) -> Spreading:
         """The same on other tables, for another thread."""

@@ -22,7 +22,9 @@ from whence.backends.local.hashing import (
     WIDTH,
     find_line,
     hash_at,
+    layout_of,
     row_word,
+    seek,
     shape_of,
 )
 from whence.backends.local.kernels import COUNT, FLAGS, RANK, WELL, row_end
@@ -190,8 +192,12 @@ def stand_block(group: Any, tables: Any, rows: Any, first: int, size: int, keys:
     columns, mask, width = group[KEY_COUNT], index[MASK], index[WIDTH]
     words, slots, blocks = halves_at(keys.ctypes.data), halves_at(index[SLOTS]), halves_at(index[LINES])
     arena, lines, shape = halves_at(index[ARENA]), halves_at(output[LINES]), shape_of(output)
+    layout = layout_of(index)
+    source, source_shape, is_least = halves_at(table[LINES]), shape_of(table), group[LEAST] == 1
     for at in range(size):
-        read_key(table, group, KEYS_AT, np.int64(rows[first + at]), keys, columns * at)
+        row = np.int64(rows[first + at])
+        for key in range(columns):
+            keys[columns * at + key] = row_word(source, source_shape, row, group[KEYS_AT + key])
         found[at] = hash_at(words, 2 * columns * at, columns, 2)
         prefetch(index[SLOTS] + 4 * (found[at] & mask))
     for at in range(size):
@@ -199,20 +205,26 @@ def stand_block(group: Any, tables: Any, rows: Any, first: int, size: int, keys:
         if (word ^ found[at]) & (FULL ^ mask) == 0:
             prefetch(index[LINES] + 4 * width * (word & mask))
     for at in range(size):
-        line = np.int64(find_line(index, words, 2 * columns * at, found[at]))
-        found[at] = line
-        if line >= 0:
-            prefetch(index[ARENA] + 4 * np.int64(blocks[(line + 1) * width - BEGIN]))
+        found[at], _ = seek(slots, mask, found[at], blocks, layout, words, 2 * columns * at)
+        if found[at] >= 0:
+            prefetch(index[ARENA] + 4 * np.int64(blocks[(found[at] + 1) * width - BEGIN]))
     for at in range(size):
-        line, holder = found[at], np.int64(-1)
-        if line >= 0:
-            begin = np.int64(blocks[(line + 1) * width - BEGIN])
-            for offset in range(begin, begin + blocks[(line + 1) * width - LENGTH]):
-                row = np.int64(arena[offset])
-                if not lines[row_end(shape, row) - FLAGS] & _ABSENT:
-                    holder = row
-                    break
-        results[at] = ALONE if holder < 0 else compare_with(group, tables, np.int64(rows[first + at]), holder)
+        if found[at] >= 0 and blocks[(found[at] + 1) * width - LENGTH] > 0:
+            holder = np.int64(arena[np.int64(blocks[(found[at] + 1) * width - BEGIN])])
+            prefetch(output[LINES] + 4 * (row_end(shape, holder) - FLAGS))
+    for at in range(size):
+        results[at] = ALONE
+        if found[at] < 0:
+            continue
+        base = (found[at] + 1) * width
+        begin = np.int64(blocks[base - BEGIN])
+        for offset in range(begin, begin + blocks[base - LENGTH]):
+            holder = np.int64(arena[offset])
+            if not lines[row_end(shape, holder) - FLAGS] & _ABSENT:
+                value = row_word(source, source_shape, np.int64(rows[first + at]), group[VALUE_AT])
+                held = row_word(lines, shape, holder, group[OUTPUT_VALUE_AT])
+                results[at] = EQUAL if value == held else BETTER if (value < held) == is_least else WORSE
+                break
 
 
 @compiled

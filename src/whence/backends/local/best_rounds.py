@@ -24,144 +24,65 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import carray  # type: ignore[attr-defined]
 
-from whence.backends.local import cascade, kernels, machine
-from whence.backends.local.best import (
-    ALONE,
-    BETTER,
-    KEY_COUNT,
-    KEYS_AT,
-    OUTPUT_INDEX,
-    OUTPUT_OF,
-    OUTPUT_VALUE_AT,
-    ROWS_INDEX,
-    ROWS_OF,
-    VALUE_AT,
-    best_row,
-    group_row,
-    order_of,
-    read_key,
-    stand_block,
-    standing,
-    suspend_group,
-)
-from whence.backends.local.cascade import (
-    ARITY,
-    BLOCKS,
-    CODE,
-    CODE_SIZE,
-    DEPTHS,
-    DRIVER,
-    HEAD,
-    HEADS,
-    KEYS,
-    KEYS_SIZE,
-    PAIRS,
-    RANKS,
-    REGISTERS,
-    STATE,
-    STATE_SIZE,
-    with_room,
-)
+from whence.backends.local import cascade, kernels
+from whence.backends.local.best import ALONE, BETTER, KEY_COUNT, OUTPUT_OF, ROWS_OF, standing
 from whence.backends.local.cascade import MET as LOSS_MET
 from whence.backends.local.cascade import NUMBER as LOSS_NUMBER
 from whence.backends.local.cascade import STATUS as LOSS_STATUS
+from whence.backends.local.cascade import with_room
 from whence.backends.local.hashing import BLOCK as LOOK_UPS
-from whence.backends.local.hashing import COLUMNS, LINES, row_word, shape_of
-from whence.backends.local.heap import heap_with_room, pop, push
-from whence.backends.local.kernels import COUNT, FLAGS, LISTED, RANK, ROWS, WELL, row_end
+from whence.backends.local.hashing import COLUMNS
+from whence.backends.local.heap import heap_with_room
+from whence.backends.local.kernels import LISTED, ROWS
 from whence.backends.local.links import link_waiting
-from whence.backends.local.machine import BLOCK, DEPTH, DONE, IS_FULL, NEXT, RESUME
-from whence.backends.local.machine import STATUS as MACHINE_STATUS
-from whence.backends.local.memory import called, compiled, halves_at, kernel, words_at
+from whence.backends.local.machine import DONE, IS_FULL
+from whence.backends.local.memory import called, compiled, kernel, words_at
+from whence.backends.local.plans import DRIVER, HEAD, heads_of, ranks_of, run_plan, start_plan, why_stopped
 from whence.backends.local.rounds import NO_LINES, NO_LINKS
-from whence.engine.protocol import BATCH, HIDDEN, QUEUED, SUSPENDED
+from whence.backends.local.waiting import (
+    CLAIMED,
+    FOUND,
+    GIVEN,
+    HAS_GIVEN,
+    IS_ENOUGH,
+    LAST,
+    LET_IN,
+    MET,
+    MOST_MET,
+    MOST_ROUNDS,
+    MOST_ROWS,
+    NUMBER,
+    POINT,
+    RANK_REACHED,
+    RELATION,
+    ROUNDS,
+    ROW,
+    ROW_BITS,
+    STATUS,
+    STOPPED_TAKING,
+    TABLE,
+    TAKEN,
+    WAITING,
+    choose,
+    give_values,
+    group_at,
+    have_best_wait,
+    have_wait,
+    let_in,
+    links_rows,
+    review,
+    state_of,
+    write_value,
+)
+from whence.engine.protocol import BATCH, SUSPENDED
 
 change_flags, claim_rows = called(kernels.change_flags, "none"), called(kernels.claim_rows, "int")
-enumerate_heads, spread_loss = called(machine.enumerate_heads, "int"), called(cascade.spread_loss, "rows")
+spread_loss = called(cascade.spread_loss, "rows")
 
-# What is told of a call and to the next: why it came back and where it was, as in `rounds`; whether it is enough; how many rows
-# wait, how many were let in and how many of these have been given to their groups; the order of those let in in this round, how
-# many there were and whether a group got a value by it; how many queued rows had lost their derivations; then how many rounds,
-# rows in all tables and derivations are enough.
-STATUS, POINT, RELATION, NUMBER, FOUND, CLAIMED, MET, ROUNDS, RANK_REACHED, LAST, TABLE = range(11)
-IS_ENOUGH, WAITING, LET_IN, GIVEN, ORDER, TAKEN, HAS_GIVEN, DROPPED = range(11, 19)
-MOST_ROUNDS, MOST_ROWS, MOST_MET = range(19, 22)
-TOLD = 22
-# Besides: an index of a group's rows is not there, and a plan stopped that takes away.
-NO_INDEX, STOPPED_TAKING = NO_LINKS + 1, NO_LINKS + 2
 OFFERING, BETWEEN_ROUNDS, LOSING, REVIEWING, GIVING, CHOOSING, LETTING_IN, AT_PLAN, IN_PLAN, CLAIMING = range(10)
 _ANY = np.int64(1 << 40)
-_ABSENT = np.int64(SUSPENDED | HIDDEN)
 _UNRANKED = -1
-_ROW = 0xFFFFFFFF
-
-
-@compiled
-def group_at(groups: Any, number: int) -> Any:
-    return words_at(groups.ctypes.data + 8 * groups.shape[1] * number)
-
-
-@compiled
-def come(address: int, row: int, rank: int) -> None:
-    """Makes a row present, as part of the batch."""
-    table = words_at(address)
-    lines, base = halves_at(table[LINES]), row_end(shape_of(table), row)
-    lines[base - WELL] = lines[base - COUNT]
-    lines[base - RANK] = rank
-    lines[base - FLAGS] = (lines[base - FLAGS] & ~(SUSPENDED | QUEUED | HIDDEN)) | BATCH
-
-
-@compiled
-def state_of(address: int, row: int) -> Any:
-    """The flags of a row, and how many derivations it has."""
-    table = words_at(address)
-    lines, base = halves_at(table[LINES]), row_end(shape_of(table), row)
-    return np.int64(lines[base - FLAGS]), np.int64(lines[base - COUNT])
-
-
-@compiled
-def change_row(address: int, row: int, on: int, off: int) -> None:
-    table = words_at(address)
-    lines, base = halves_at(table[LINES]), row_end(shape_of(table), row)
-    lines[base - FLAGS] = (lines[base - FLAGS] & ~off) | on
-
-
-@compiled
-def have_wait(heap: Any, told: Any, group: Any, number: int, tables: Any, row: int) -> None:
-    push(heap, told[WAITING], order_of(group, tables, row), (number << 32) | row)
-    told[WAITING] += 1
-
-
-@compiled
-def have_best_wait(heap: Any, told: Any, group: Any, number: int, tables: Any, key: Any) -> None:
-    """The best present row of the group with a key."""
-    best = np.int64(best_row(group, tables, key))
-    if best >= 0:
-        have_wait(heap, told, group, number, tables, best)
-
-
-@compiled
-def drop_queued(address: int, row: int, lost: Any, at: int, told: Any) -> None:
-    """A queued row has lost the derivation that it was queued for, as values went: nothing has followed from it yet."""
-    change_row(address, row, np.int64(0), np.int64(QUEUED))
-    lost[at] = row
-    told[DROPPED] += 1
-
-
-@compiled
-def links_rows(group: Any, tables: Any, indexes: Any, told: Any) -> bool:
-    """Has the index of a group's rows know them all. If it cannot, it is told why."""
-    rows = group[ROWS_OF]
-    told[TABLE] = rows
-    if group[ROWS_INDEX] == 0:
-        told[STATUS] = NO_INDEX
-        return False
-    if not link_waiting(tables[rows], indexes, rows):
-        told[STATUS] = NO_LINKS
-        return False
-    return True
 
 
 @compiled
@@ -181,89 +102,6 @@ def links_joined(joined: Any, tables: Any, indexes: Any, told: Any) -> bool:
             told[STATUS], told[TABLE] = NO_LINKS, joined[each]
             return False
     return True
-
-
-@compiled
-def review(relation: int, groups: Any, tables: Any, rows: Any, queue: Any, heap: Any, told: Any, key: Any) -> int:
-    """Step 2 for rows of one relation. Returns how many were queued."""
-    end, words = np.int64(0), halves_at(key.ctypes.data)
-    for at in range(len(rows)):
-        row = np.int64(rows[at])
-        flags, count = state_of(tables[relation], row)
-        if count > 0 and flags & (SUSPENDED | QUEUED) == SUSPENDED:
-            change_row(tables[relation], row, np.int64(QUEUED), np.int64(0))
-            queue[end] = row
-            end += 1
-        for number in range(groups.shape[0]):
-            group = group_at(groups, number)
-            if group[OUTPUT_OF] == relation:
-                read_key(words_at(tables[relation]), group, KEYS_AT + group[KEY_COUNT], row, key, 0)
-                if group_row(words_at(group[OUTPUT_INDEX]), words, np.int64(0), _ABSENT) < 0:
-                    have_best_wait(heap, told, group, number, tables, key)
-    return end  # type: ignore[return-value]
-
-
-@compiled
-def give_value(group: Any, tables: Any, row: int, key: Any, values: Any, unranked: Any, listed: Any, rank: int) -> int:
-    """The group with a key, which has no value, gets that of a row. Returns the row that holds it, or -1 if there is no room."""
-    output, table = tables[group[OUTPUT_OF]], words_at(tables[group[OUTPUT_OF]])
-    source = words_at(tables[group[ROWS_OF]])
-    for at in range(group[KEY_COUNT]):
-        values[group[KEYS_AT + group[KEY_COUNT] + at]] = key[at]
-    values[group[OUTPUT_VALUE_AT]] = row_word(halves_at(source[LINES]), shape_of(source), row, group[VALUE_AT])
-    line = carray(words_at(values.ctypes.data), (1, table[COLUMNS]))
-    table[LISTED] = 0
-    if claim_rows(output, line, unranked, np.int64(0), listed) == 0:
-        return -1
-    come(output, np.int64(listed[0]), rank)
-    return np.int64(listed[0])  # type: ignore[return-value]
-
-
-@compiled
-def choose(
-    relation: int,
-    groups: Any,
-    tables: Any,
-    rows: Any,
-    made: Any,
-    lost: Any,
-    heap: Any,
-    told: Any,
-    keys: Any,
-    found: Any,
-    results: Any,
-    waits: Any,
-) -> Any:
-    """Step 4 for rows of one relation. Returns how many came, and how many had lost what they were queued for."""
-    came, went = np.int64(0), np.int64(0)
-    for start in range(0, len(rows), LOOK_UPS):
-        size = min(LOOK_UPS, len(rows) - start)
-        for at in range(size):
-            waits[at] = 0
-        for number in range(groups.shape[0]):
-            group = group_at(groups, number)
-            if group[ROWS_OF] != relation:
-                continue
-            stand_block(group, tables, rows, start, size, keys, found, results)
-            for at in range(size):
-                row = np.int64(rows[start + at])
-                flags, count = state_of(tables[relation], row)
-                if results[at] <= BETTER and flags & QUEUED and count > 0:
-                    have_wait(heap, told, group, number, tables, row)
-                    waits[at] = 1
-        for at in range(size):
-            row = np.int64(rows[start + at])
-            flags, count = state_of(tables[relation], row)
-            if waits[at] or not flags & QUEUED:  # it was twice in the queue
-                continue
-            if count > 0:
-                come(tables[relation], row, told[RANK_REACHED])
-                made[came] = row
-                came += 1
-            else:
-                drop_queued(tables[relation], row, lost, went, told)
-                went += 1
-    return came, went
 
 
 @kernel(
@@ -303,16 +141,16 @@ def settle_rounds(
     for each in range(groups.shape[0]):
         most_keys = max(most_keys, groups[each, KEY_COUNT])
         most_columns = max(most_columns, words_at(tables[groups[each, OUTPUT_OF]])[COLUMNS])
-    keys, found = np.empty(most_keys * LOOK_UPS, dtype=np.int64), np.empty(LOOK_UPS, dtype=np.int64)
+    keys, found = np.empty((2, most_keys * LOOK_UPS), dtype=np.int64)
     results, waits = np.empty(LOOK_UPS, dtype=np.int64), np.empty(LOOK_UPS, dtype=np.int64)
-    values, listed = np.empty(most_columns, dtype=np.int64), np.empty(1, dtype=np.int32)
-    unranked = np.full(1, _UNRANKED, dtype=np.int32)
+    values, listed = np.empty(most_columns * LOOK_UPS, dtype=np.int64), np.empty(LOOK_UPS, dtype=np.int32)
+    unranked = np.full(LOOK_UPS, _UNRANKED, dtype=np.int32)
     told[STATUS] = DONE
     while True:
         if told[POINT] == OFFERING:
             heap = heap_with_room(heap, told[WAITING], told[LET_IN])
             for at in range(told[LET_IN]):
-                number, row = entered[at] >> 32, entered[at] & _ROW
+                number, row = entered[at] >> ROW_BITS, entered[at] & ROW
                 group = group_at(groups, number)
                 if standing(group, tables, row, keys)[0] <= BETTER:
                     have_wait(heap, told, group, number, tables, row)
@@ -378,7 +216,7 @@ def settle_rounds(
         if told[POINT] == GIVING:
             heap = heap_with_room(heap, told[WAITING], told[LET_IN])
             while told[GIVEN] < told[LET_IN]:
-                number, row = entered[told[GIVEN]] >> 32, entered[told[GIVEN]] & _ROW
+                number, row = entered[told[GIVEN]] >> ROW_BITS, entered[told[GIVEN]] & ROW
                 group = group_at(groups, number)
                 output = group[OUTPUT_OF]
                 result, _ = standing(group, tables, row, keys)
@@ -390,12 +228,12 @@ def settle_rounds(
                             return queue, made, lost, heap, entered
                         have_best_wait(heap, told, group, number, tables, keys)
                     else:
-                        holder = give_value(group, tables, row, keys, values, unranked, listed, told[RANK_REACHED])
-                        if holder < 0:
+                        write_value(group, tables, row, keys, np.int64(0), values, np.int64(0))
+                        if give_values(group, tables, values, np.int64(1), unranked, listed, told[RANK_REACHED]) < 0:
                             told[STATUS], told[TABLE] = NO_LINES, output
                             return queue, made, lost, heap, entered
                         made = with_room(made, ends, output, 1)
-                        made[output, ends[output]] = holder
+                        made[output, ends[output]] = listed[0]
                         ends[output] += 1
                         if not link_waiting(tables[output], indexes, output):
                             # It is there, and will be found when this is done again.
@@ -437,64 +275,26 @@ def settle_rounds(
                 if begins[driver] < ends[driver]:
                     told[RELATION], told[NUMBER], told[POINT] = 0, 0, AT_PLAN
         if told[POINT] == LETTING_IN:
-            while told[WAITING] > 0:
-                order, word = heap[0, 0], heap[0, 1]
-                if told[TAKEN] and order != told[ORDER]:
-                    break
-                number, row = word >> 32, word & _ROW
-                group = group_at(groups, number)
-                each, output = group[ROWS_OF], group[OUTPUT_OF]
-                flags, count = state_of(tables[each], row)
-                result, holder = standing(group, tables, row, keys)
-                if flags & SUSPENDED and (not flags & QUEUED or count == 0):
-                    # Lost while it waited. If its group has no value still, another of its rows may wait instead.
-                    if result == ALONE and not links_rows(group, tables, indexes, told):
-                        return queue, made, lost, heap, entered
-                    pop(heap, told[WAITING])
-                    told[WAITING] -= 1
-                    if result == ALONE:
-                        have_best_wait(heap, told, group, number, tables, keys)
-                    if flags & QUEUED:
-                        # Before those that still have consequences.
-                        lost = with_room(lost, lost_ends, each, 1)
-                        lost[each, lost_ends[each]] = lost[each, lost_begins[each]]
-                        drop_queued(tables[each], row, lost[each], lost_begins[each], told)
-                        lost_begins[each] += 1
-                        lost_ends[each] += 1
-                    continue
-                if flags & SUSPENDED:
-                    come(tables[each], row, told[RANK_REACHED])
-                    made = with_room(made, ends, each, 1)
-                    made[each, ends[each]] = row
-                    ends[each] += 1
-                if result <= BETTER:
-                    told[TAKEN], told[ORDER] = 1, order
-                if result == ALONE:
-                    holder = give_value(group, tables, row, keys, values, unranked, listed, told[RANK_REACHED] + 1)
-                    if holder < 0:
-                        told[STATUS], told[TABLE] = NO_LINES, output
-                        return queue, made, lost, heap, entered
-                    told[HAS_GIVEN] = 1
-                    made = with_room(made, ends, output, 1)
-                    made[output, ends[output]] = holder
-                    ends[output] += 1
-                    if not link_waiting(tables[output], indexes, output):
-                        told[STATUS], told[TABLE] = NO_LINKS, output
-                        return queue, made, lost, heap, entered
-                elif result == BETTER:
-                    suspend_group(group, tables, holder)
-                    lost = with_room(lost, lost_ends, output, 1)
-                    lost[output, lost_ends[output]] = holder
-                    lost_ends[output] += 1
-                    if told[LET_IN] == len(entered):
-                        larger = np.empty(2 * len(entered), dtype=np.int64)
-                        for at in range(len(entered)):
-                            larger[at] = entered[at]
-                        entered = larger
-                    entered[told[LET_IN]] = word
-                    told[LET_IN] += 1
-                pop(heap, told[WAITING])
-                told[WAITING] -= 1
+            made, lost, entered = let_in(
+                groups,
+                tables,
+                indexes,
+                made,
+                ends,
+                lost,
+                lost_begins,
+                lost_ends,
+                heap,
+                entered,
+                told,
+                keys,
+                found,
+                results,
+                values,
+                unranked,
+            )
+            if told[STATUS] != DONE:
+                break
             told[RANK_REACHED] += told[HAS_GIVEN]
             told[RELATION], told[NUMBER], told[POINT] = 0, 0, AT_PLAN
         while told[RELATION] < relations:
@@ -505,21 +305,13 @@ def settle_rounds(
                     told[NUMBER] += 1
                     continue
                 head = plan[HEAD]
-                state = carray(words_at(plan[STATE]), (plan[STATE_SIZE],))
-                heads = carray(words_at(plan[HEADS]), (buffer, plan[ARITY]))
-                ranks = carray(halves_at(plan[RANKS]), (buffer,))
                 if told[POINT] == AT_PLAN:
                     if not links_joined(joined, tables, indexes, told):
                         return queue, made, lost, heap, entered
-                    state[NEXT] = state[DEPTH] = state[RESUME] = 0
+                    start_plan(plan)
                     told[POINT] = IN_PLAN
                 if told[POINT] == IN_PLAN:
-                    code = carray(words_at(plan[CODE]), (plan[CODE_SIZE],))
-                    blocks = carray(words_at(plan[BLOCKS]), (plan[DEPTHS], plan[REGISTERS], BLOCK))
-                    scratch = carray(words_at(plan[KEYS]), (plan[KEYS_SIZE],))
-                    pairs = carray(words_at(plan[PAIRS]), (2, BLOCK))
-                    batch = made[relation, begins[relation] : ends[relation]]
-                    told[FOUND] = enumerate_heads(code, batch, blocks, scratch, pairs, state, heads, ranks)
+                    told[FOUND] = run_plan(plan, made[relation, begins[relation] : ends[relation]], buffer)
                     told[MET] += told[FOUND]
                     told[CLAIMED], told[POINT] = 0, CLAIMING
                 count = told[FOUND]
@@ -527,7 +319,11 @@ def settle_rounds(
                 table = words_at(tables[head])
                 table[LISTED] = 0
                 told[CLAIMED] = claim_rows(
-                    tables[head], heads[:count], ranks[:count], told[CLAIMED], queue[head, queue_ends[head] :]
+                    tables[head],
+                    heads_of(plan, count),
+                    ranks_of(plan, count),
+                    told[CLAIMED],
+                    queue[head, queue_ends[head] :],
                 )
                 queue_ends[head] += table[LISTED]
                 if table[LISTED]:
@@ -536,11 +332,11 @@ def settle_rounds(
                     told[STATUS], told[TABLE] = NO_LINES, head
                     return queue, made, lost, heap, entered
                 told[POINT] = IN_PLAN
-                if state[MACHINE_STATUS] == DONE:
+                if why_stopped(plan) == DONE:
                     told[POINT] = AT_PLAN
                     told[NUMBER] += 1
-                elif state[MACHINE_STATUS] != IS_FULL:
-                    told[STATUS] = state[MACHINE_STATUS]
+                elif why_stopped(plan) != IS_FULL:
+                    told[STATUS] = why_stopped(plan)
                     return queue, made, lost, heap, entered
             change_flags(tables[relation], made[relation, begins[relation] : ends[relation]], none, batched)
             told[RELATION] += 1

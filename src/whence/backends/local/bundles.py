@@ -20,8 +20,6 @@ from whence.backends.local.blocks import BLOCK_BITS
 from whence.backends.local.hashing import (
     BITS,
     CAPACITY,
-    COLUMNS,
-    DELETED,
     EMPTY,
     FILLED,
     FULL,
@@ -29,11 +27,10 @@ from whence.backends.local.hashing import (
     LINES,
     MASK,
     SLOTS,
-    STEP,
     USED,
-    WIDTH,
     hash_key,
-    same_words,
+    layout_of,
+    seek,
     shape_of,
 )
 from whence.backends.local.kernels import (
@@ -161,7 +158,8 @@ def claim_bundles(
         halves_at(table[NEW]),
     )
     source_lines, source_shape, shape = halves_at(source[LINES]), shape_of(source), shape_of(table)
-    width, step, columns, mask, bits = table[WIDTH], table[STEP], table[COLUMNS], table[MASK], table[BITS]
+    layout, mask = layout_of(table), table[MASK]
+    _, step, columns, bits = layout
     words, length, total = halves_at(heads.ctypes.data), 2 * heads.shape[1], heads.shape[0]
     hashes = np.empty(BLOCK, dtype=np.int64)
     listed, made, met, later, at = ends[0], np.int64(0), np.int64(0), ends[3], start
@@ -191,28 +189,14 @@ def claim_bundles(
                         table[TOO_WIDE] = 1
                 if table[TOO_WIDE]:
                     break
-        slot, reusable, line = hashed & mask, np.int64(-1), np.int64(-1)
-        word = np.int64(slots[slot])
-        while word != EMPTY:
-            if word == DELETED:
-                reusable = slot
-            elif (word ^ hashed) & (FULL ^ mask) == 0 and same_words(
-                lines, (word & mask) * width, step, words, key, columns, bits
-            ):
-                line = word & mask
-                break
-            slot = (slot + 1) & mask
-            word = np.int64(slots[slot])
+        line, slot = seek(slots, mask, hashed, lines, layout, words, key)
         if line < 0 and not is_alone:
             left[later] = at
             later += 1
             at += 1
             continue
         if line < 0:
-            if reusable >= 0:
-                slot = reusable
-            else:
-                table[FILLED] += 1
+            table[FILLED] += slots[slot] == EMPTY
             if table[FREE_COUNT] > 0:
                 table[FREE_COUNT] -= 1
                 line = np.int64(free[table[FREE_COUNT]])

@@ -8,23 +8,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import carray  # type: ignore[attr-defined]
 
-from whence.backends.local import kernels, machine
+from whence.backends.local import kernels
 from whence.backends.local.best import KEY_COUNT, OUTPUT_OF, ROWS_OF, suspend_groups
-from whence.backends.local.machine import BLOCK, DEPTH, DONE, IS_FULL, NEXT, RESUME
-from whence.backends.local.machine import STATUS as MACHINE_STATUS
-from whence.backends.local.memory import called, compiled, halves_at, kernel, words_at
+from whence.backends.local.machine import DONE, IS_FULL
+from whence.backends.local.memory import called, compiled, kernel, words_at
+from whence.backends.local.plans import DRIVER, HEAD, heads_of, ranks_of, run_plan, start_plan, why_stopped
 from whence.engine.protocol import BATCH, HIDDEN
 
-change_flags, enumerate_heads = called(kernels.change_flags, "none"), called(machine.enumerate_heads, "int")
-drop_supports, suspend_rows = called(kernels.drop_supports, "int"), called(kernels.suspend_rows, "int")
-
-# What a plan is told by: the relations it begins with and derives, by number, then the arrays of `Assembled` and their sizes;
-# and if its heads are those of bundles, the table whose rows they are of, or 0, and whether that is recursive.
-DRIVER, HEAD, CODE, CODE_SIZE, STATE, STATE_SIZE, BLOCKS, DEPTHS = range(8)
-REGISTERS, KEYS, KEYS_SIZE, PAIRS, HEADS, ARITY, RANKS, SOURCE, IS_RECURSIVE = range(8, 17)
-
+change_flags, drop_supports = called(kernels.change_flags, "none"), called(kernels.drop_supports, "int")
+suspend_rows = called(kernels.suspend_rows, "int")
 
 # What is told of a call: the derivations met so far; then, if it stopped in the middle of a batch, why, which batch it was (of
 # which relation, from where to where in the rows lost) and which plan.
@@ -89,29 +82,23 @@ def spread_loss(
             if plan[DRIVER] != relation:
                 continue
             head = plan[HEAD]
-            code = carray(words_at(plan[CODE]), (plan[CODE_SIZE],))
-            state = carray(words_at(plan[STATE]), (plan[STATE_SIZE],))
-            blocks = carray(words_at(plan[BLOCKS]), (plan[DEPTHS], plan[REGISTERS], BLOCK))
-            keys = carray(words_at(plan[KEYS]), (plan[KEYS_SIZE],))
-            pairs = carray(words_at(plan[PAIRS]), (2, BLOCK))
-            heads = carray(words_at(plan[HEADS]), (buffer, plan[ARITY]))
-            ranks = carray(halves_at(plan[RANKS]), (buffer,))
             if told[STATUS] == DONE:
-                state[NEXT] = state[DEPTH] = state[RESUME] = 0
+                start_plan(plan)
             told[STATUS] = DONE
             while True:
-                count = enumerate_heads(code, batch, blocks, keys, pairs, state, heads, ranks)
+                count = run_plan(plan, batch, buffer)
+                heads, ranks = heads_of(plan, count), ranks_of(plan, count)
                 told[MET] += count
                 lost = with_room(lost, ends, head, count)
                 if is_counted:
-                    more = drop_supports(tables[head], heads[:count], ranks[:count], lost[head, ends[head] :])
+                    more = drop_supports(tables[head], heads, ranks, lost[head, ends[head] :])
                 else:
-                    more = suspend_rows(tables[head], heads[:count], lost[head, ends[head] :])
+                    more = suspend_rows(tables[head], heads, lost[head, ends[head] :])
                 ends[head] += more
-                if state[MACHINE_STATUS] == DONE:
+                if why_stopped(plan) == DONE:
                     break
-                if state[MACHINE_STATUS] != IS_FULL:
-                    told[STATUS], told[NUMBER] = state[MACHINE_STATUS], number
+                if why_stopped(plan) != IS_FULL:
+                    told[STATUS], told[NUMBER] = why_stopped(plan), number
                     return lost
         change_flags(tables[relation], batch, hidden, on)
         for each in range(groups.shape[0]):

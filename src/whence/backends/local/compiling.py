@@ -20,6 +20,7 @@ from whence.backends.local import (  # noqa: F401 - bring all kernels
     bundles,
     by_column,
     cascade,
+    chains,
     machine,
     parallel,
     rounds,

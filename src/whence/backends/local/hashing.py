@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whence.backends.local.arrays import Lines
-from whence.backends.local.memory import Growing, address_of, compiled, halves_at, kernel, prefetch, words_at
+from whence.backends.local.memory import Growing, address_of, compiled, halves_at, inlined, kernel, prefetch, words_at
 
 EMPTY, DELETED = -1, -2
 # What a handle of hashed lines begins with.
@@ -91,21 +91,39 @@ def row_word(lines: Any, shape: Any, row: int, column: int) -> int:
     return word
 
 
+@inlined
+def seek(slots: Any, mask: int, hashed: int, lines: Any, layout: Any, key: Any, key_base: int) -> Any:
+    """The line with the words of a key, or -1, and its slot; if there is none, the slot for it: that of a line that was taken
+    out, or the empty one. `layout` is the halves of a line, the step, the columns and the bits.
+    """
+    width, step, columns, bits = layout
+    slot: Any = hashed & mask
+    reusable: Any = np.int64(-1)
+    word = np.int64(slots[slot])
+    while word != EMPTY:
+        if word == DELETED:
+            reusable = slot
+        elif (word ^ hashed) & (FULL ^ mask) == 0 and same_words(
+            lines, (word & mask) * width, step, key, key_base, columns, bits
+        ):
+            return word & mask, slot
+        slot = (slot + 1) & mask
+        word = np.int64(slots[slot])
+    return np.int64(-1), reusable if reusable >= 0 else slot
+
+
+@inlined
+def layout_of(handle: Any) -> Any:
+    """As `seek` is told it."""
+    return handle[WIDTH], handle[STEP], handle[COLUMNS], handle[BITS]
+
+
 @compiled
 def find_line(handle: Any, key: Any, key_base: int, hashed: int) -> int:
     """The line with the words of a key, or -1."""
-    lines, slots, mask = halves_at(handle[LINES]), halves_at(handle[SLOTS]), handle[MASK]
-    width, step, columns, bits = handle[WIDTH], handle[STEP], handle[COLUMNS], handle[BITS]
-    slot = hashed & mask
-    word = np.int64(slots[slot])
-    while word != EMPTY:
-        if (word ^ hashed) & (FULL ^ mask) == 0 and word != DELETED:
-            line = word & mask
-            if same_words(lines, line * width, step, key, key_base, columns, bits):
-                return line  # type: ignore[no-any-return]
-        slot = (slot + 1) & mask
-        word = np.int64(slots[slot])
-    return -1
+    lines, slots = halves_at(handle[LINES]), halves_at(handle[SLOTS])
+    line, _ = seek(slots, handle[MASK], hashed, lines, layout_of(handle), key, key_base)
+    return line  # type: ignore[no-any-return]
 
 
 @compiled

@@ -59,7 +59,7 @@ class Workspace:
         self.state: Words = np.zeros(machine.SIZES + 3 * needs.joins, dtype=np.int64)
         self.state[machine.LEVELS] = needs.joins
         depths, registers, _ = self.blocks.shape
-        # For compiled loops that run plans: the arrays, in the order that `cascade` tells.
+        # For compiled loops that run plans: the arrays, in the order that `plans` tells.
         self.described = [
             *(address_of(self.state), len(self.state)),
             *(address_of(self.blocks), depths, registers, address_of(self.keys), len(self.keys)),
@@ -159,7 +159,7 @@ class Assembled:
 
     @property
     def described(self) -> list[int]:
-        """For compiled loops that run it: its arrays, in the order that `cascade` tells."""
+        """For compiled loops that run it: its arrays, in the order that `plans` tells."""
         source, address = self.instructions.source, 0 if self.source is None else self.source.address
         is_recursive = source is not None and source.recursive
         return [address_of(self.code), len(self.code), *self.workspace.described, address, int(is_recursive)]

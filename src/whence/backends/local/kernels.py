@@ -35,7 +35,9 @@ from whence.backends.local.hashing import (
     hash_at,
     hash_block,
     hash_key,
+    layout_of,
     same_words,
+    seek,
     shape_of,
     word_at,
 )
@@ -133,7 +135,8 @@ def claim_rows(address: int, keys: Any, ranks: Any, start: int, queue: Any) -> i
         halves_at(table[FREE_LINES]),
         halves_at(table[NEW]),
     )
-    width, step, columns, mask, bits = table[WIDTH], table[STEP], table[COLUMNS], table[MASK], table[BITS]
+    layout, mask = layout_of(table), table[MASK]
+    _, step, columns, bits = layout
     used, free_count, filled, listed = table[USED], table[FREE_COUNT], table[FILLED], table[LISTED]
     shape, low = shape_of(table), (np.int64(1) << bits) - 1
     made, new_count = np.int64(0), table[NEW_COUNT]
@@ -154,23 +157,9 @@ def claim_rows(address: int, keys: Any, ranks: Any, start: int, queue: Any) -> i
         for at in range(size):
             key = 2 * columns * (line + at)
             hashed = hashes[at]
-            slot, reusable = hashed & mask, np.int64(-1)
-            word, found = np.int64(slots[slot]), np.int64(-1)
-            while word != EMPTY:
-                if word == DELETED:
-                    reusable = slot
-                elif (word ^ hashed) & (FULL ^ mask) == 0 and same_words(
-                    lines, (word & mask) * width, step, words, key, columns, bits
-                ):
-                    found = word & mask
-                    break
-                slot = (slot + 1) & mask
-                word = np.int64(slots[slot])
+            found, slot = seek(slots, mask, hashed, lines, layout, words, key)
             if found < 0:
-                if reusable >= 0:
-                    slot = reusable
-                else:
-                    filled += 1
+                filled += slots[slot] == EMPTY
                 if free_count > 0:
                     free_count -= 1
                     found = np.int64(free[free_count])

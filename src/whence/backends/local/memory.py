@@ -58,14 +58,17 @@ def _digest() -> str:
             "by_column",
             "cascade",
             "cells",
+            "chains",
             "hashing",
             "heap",
             "kernels",
             "links",
             "machine",
             "memory",
+            "plans",
             "rounds",
             "taken_in",
+            "waiting",
             "walks",
         )
     ]
@@ -102,6 +105,11 @@ _njit: Any = njit  # its type does not know all options
 def compiled(function: Any) -> Any:
     """A function that loops take in."""
     return taken_in(_njit, function)
+
+
+def inlined(function: Any) -> Any:
+    """The same for one that is written out wherever it is called: what it takes apart and puts together costs nothing then."""
+    return taken_in(_njit, function, forceinline=True)
 
 
 def kernel(arguments: str) -> Any:

@@ -11,40 +11,29 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import carray  # type: ignore[attr-defined]
 
-from whence.backends.local import bundles, kernels, machine
+from whence.backends.local import bundles, kernels
 from whence.backends.local.bundles import MOST, gather_rows
-from whence.backends.local.cascade import (
-    ARITY,
-    BLOCKS,
-    CODE,
-    CODE_SIZE,
-    DEPTHS,
-    DRIVER,
-    HEAD,
-    HEADS,
-    IS_RECURSIVE,
-    KEYS,
-    KEYS_SIZE,
-    PAIRS,
-    RANKS,
-    REGISTERS,
-    SOURCE,
-    STATE,
-    STATE_SIZE,
-    with_room,
-)
+from whence.backends.local.cascade import with_room
 from whence.backends.local.kernels import LISTED
 from whence.backends.local.links import link_waiting
-from whence.backends.local.machine import BLOCK, DEPTH, DONE, IS_FULL, IS_TOO_LARGE, NEXT, RESUME
-from whence.backends.local.machine import STATUS as MACHINE_STATUS
-from whence.backends.local.memory import called, halves_at, kernel, words_at
+from whence.backends.local.machine import DONE, IS_FULL, IS_TOO_LARGE
+from whence.backends.local.memory import called, kernel, words_at
+from whence.backends.local.plans import (
+    DRIVER,
+    HEAD,
+    IS_RECURSIVE,
+    SOURCE,
+    heads_of,
+    ranks_of,
+    run_plan,
+    start_plan,
+    why_stopped,
+)
 from whence.engine.protocol import BATCH
 
 activate, change_flags = called(kernels.activate, "int"), called(kernels.change_flags, "none")
 claim_rows, claim_bundles = called(kernels.claim_rows, "int"), called(bundles.claim_bundles, "int")
-enumerate_heads = called(machine.enumerate_heads, "int")
 
 # What is told of a call and to the next: why it came back, where it was (which relation and plan of the round, which of the heads
 # that were found), the derivations met and those met before the last round, the rounds and the highest rank so far, which plan
@@ -108,35 +97,26 @@ def spread_gain(
                 told[NUMBER] += 1
                 continue
             head = plan[HEAD]
-            state = carray(words_at(plan[STATE]), (plan[STATE_SIZE],))
-            heads = carray(words_at(plan[HEADS]), (buffer, plan[ARITY]))
-            ranks = carray(halves_at(plan[RANKS]), (buffer,))
             if told[POINT] == AT_PLAN:
                 for each in range(indexes.shape[0]):
                     joined = indexes[each, 0]
                     if not link_waiting(tables[joined], indexes, joined):
                         told[STATUS], told[TABLE] = NO_LINKS, joined
                         return queue
-                state[NEXT] = state[DEPTH] = state[RESUME] = 0
+                start_plan(plan)
                 told[POINT] = IN_PLAN
             if told[POINT] == IN_PLAN:
-                code = carray(words_at(plan[CODE]), (plan[CODE_SIZE],))
-                blocks = carray(words_at(plan[BLOCKS]), (plan[DEPTHS], plan[REGISTERS], BLOCK))
-                keys = carray(words_at(plan[KEYS]), (plan[KEYS_SIZE],))
-                pairs = carray(words_at(plan[PAIRS]), (2, BLOCK))
-                batch = queue[relation, begins[relation] : middles[relation]]
-                told[FOUND] = enumerate_heads(code, batch, blocks, keys, pairs, state, heads, ranks)
+                told[FOUND] = run_plan(plan, queue[relation, begins[relation] : middles[relation]], buffer)
                 told[CLAIMED], told[POINT] = 0, CLAIMING
                 if plan[SOURCE] == 0:
                     told[MET] += told[FOUND]
             count = told[FOUND]
+            heads, ranks = heads_of(plan, count), ranks_of(plan, count)
             queue = with_room(queue, ends, head, count if plan[SOURCE] == 0 else np.int64(MOST))
             if plan[SOURCE] == 0:
                 table = words_at(tables[head])
                 table[LISTED] = 0
-                told[CLAIMED] = claim_rows(
-                    tables[head], heads[:count], ranks[:count], told[CLAIMED], queue[head, ends[head] :]
-                )
+                told[CLAIMED] = claim_rows(tables[head], heads, ranks, told[CLAIMED], queue[head, ends[head] :])
                 listed = table[LISTED]
             else:
                 for each in range(len(counted)):
@@ -145,8 +125,8 @@ def spread_gain(
                     tables[head],
                     plan[SOURCE],
                     plan[IS_RECURSIVE],
-                    heads[:count],
-                    ranks[:count],
+                    heads,
+                    ranks,
                     told[CLAIMED],
                     alone,
                     queue[head, ends[head] :],
@@ -165,11 +145,11 @@ def spread_gain(
                 told[STATUS] = NO_LINES
                 return queue
             told[POINT] = IN_PLAN
-            if state[MACHINE_STATUS] == DONE:
+            if why_stopped(plan) == DONE:
                 told[POINT] = AT_PLAN
                 told[NUMBER] += 1
-            elif state[MACHINE_STATUS] != IS_FULL:
-                told[STATUS] = state[MACHINE_STATUS]
+            elif why_stopped(plan) != IS_FULL:
+                told[STATUS] = why_stopped(plan)
                 return queue
         change_flags(tables[relation], queue[relation, begins[relation] : middles[relation]], none, batched)
         told[RELATION] += 1

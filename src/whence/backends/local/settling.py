@@ -9,12 +9,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from whence.backends.local import best, best_rounds, cascade, machine
+from whence.backends.local import best, best_rounds, cascade, machine, waiting
 from whence.backends.local.arrays import Ids, Lines, distinct
 from whence.backends.local.hashing import BITS, BLOCK, USED
 from whence.backends.local.instructions import BUFFER
 from whence.backends.local.rounds import NO_LINES, NO_LINKS
-from whence.backends.local.spreading import MET, ROWS, Described, Indexes, Watching
+from whence.backends.local.spreading import MET, Described, Indexes, Watching
 from whence.backends.local.table import Table
 from whence.backends.local.words import Words
 from whence.engine.protocol import QUEUED, Enough, Forbid, Settled, Unsettled
@@ -23,8 +23,9 @@ from whence.plan.extract_aggregates import AggregateSpec
 from whence.plan.steps import DeltaPlan
 
 _ANY = 1 << 40
-# So many rounds are gone through before others have a say: where values get better for ever, groups get longer all the time.
-ROUNDS = 1 << 13
+# So many rounds are gone through, and so many rows made, before others have a say: where values get better for ever, groups get
+# longer all the time; and rows that wait are looked up once more then.
+ROUNDS, ROWS = 1 << 13, 1 << 18
 # Rooms that have grown to so many bytes are not kept.
 _LARGE = 1 << 20
 
@@ -137,10 +138,10 @@ class Settling:
         lost_begins[:] = lost_ends
         before = lost_ends.tolist()
         entered, offered = self._offered(unsettled.offered)
-        told, loss_told = np.zeros(best_rounds.TOLD, dtype=np.int64), np.zeros(cascade.NUMBER + 1, dtype=np.int64)
-        told[best_rounds.LET_IN], told[best_rounds.RANK_REACHED], told[best_rounds.LAST] = offered, rank, -1
-        told[best_rounds.MOST_ROUNDS], told[best_rounds.MOST_MET] = min(enough.rounds, ROUNDS), MET
-        told[best_rounds.MOST_ROWS] = min(enough.rows, ROWS) + sum(map(len, self.tables))
+        told, loss_told = np.zeros(waiting.TOLD, dtype=np.int64), np.zeros(cascade.NUMBER + 1, dtype=np.int64)
+        told[waiting.LET_IN], told[waiting.RANK_REACHED], told[waiting.LAST] = offered, rank, -1
+        told[waiting.MOST_ROUNDS], told[waiting.MOST_MET] = min(enough.rounds, ROUNDS), MET
+        told[waiting.MOST_ROWS] = min(enough.rows, ROWS) + sum(map(len, self.tables))
         self._link_outputs()
         while True:
             self._queue, self._made, self._lost, self._heap, entered = best_rounds.settle_rounds(
@@ -165,18 +166,18 @@ class Settling:
                 told,
                 loss_told,
             )
-            status, table = told[best_rounds.STATUS], self.tables[told[best_rounds.TABLE]]
+            status, table = told[waiting.STATUS], self.tables[told[waiting.TABLE]]
             if status == machine.DONE:
                 break
             if status == NO_LINES:
                 table.make_room(len(table) + BLOCK)
             elif status == NO_LINKS:
                 _make_room_for_links(table)
-            elif status == best_rounds.NO_INDEX:
+            elif status == waiting.NO_INDEX:
                 self._index_rows()
             else:
-                described = self.taking if status == best_rounds.STOPPED_TAKING else self.adding
-                self._make_room(described, int(told[best_rounds.NUMBER]), watching)
+                described = self.taking if status == waiting.STOPPED_TAKING else self.adding
+                self._make_room(described, int(told[waiting.NUMBER]), watching)
         said, first, lost_now = told.tolist(), [0] * len(before), lost_ends.tolist()
         come, gone = self._parts(self._made, first, ends.tolist()), self._parts(self._lost, before, lost_now)
         left = self._left(self._parts(self._queue, first, queue_ends.tolist()), said, entered)
@@ -184,14 +185,14 @@ class Settling:
             come,
             gone,
             left,
-            sum(lost_now) - sum(before) - said[best_rounds.DROPPED],
-            said[best_rounds.ROUNDS],
-            said[best_rounds.RANK_REACHED],
-            self._last(said[best_rounds.LAST], left, come, gone),
+            sum(lost_now) - sum(before) - said[waiting.DROPPED],
+            said[waiting.ROUNDS],
+            said[waiting.RANK_REACHED],
+            self._last(said[waiting.LAST], left, come, gone),
         )
         if self._made.nbytes > _LARGE:
             self._make_rooms()
-        return settled, said[best_rounds.MET]
+        return settled, said[waiting.MET]
 
     def _filled(self, rows: Ids, batches: Mapping[str, Sequence[Ids]], ends: Words) -> Ids:
         """A line for each table, with its batches and with room for more."""
@@ -221,11 +222,11 @@ class Settling:
 
     def _left(self, queued: Mapping[str, Ids], said: Sequence[int], entered: Words) -> Unsettled[Ids]:
         """What is still to do. Rows that wait are queued, or have come, or were lost: these are offered."""
-        waiting, let_in = said[best_rounds.WAITING], said[best_rounds.LET_IN]
+        held, let_in = said[waiting.WAITING], said[waiting.LET_IN]
         queues: dict[str, list[Ids]] = {name: [ids] for name, ids in queued.items()}
         offered: dict[str, list[Ids]] = {}
-        if waiting or let_in:
-            words = np.concatenate([self._heap[:waiting, 1], entered[:let_in]])
+        if held or let_in:
+            words = np.concatenate([self._heap[:held, 1], entered[:let_in]])
             for number, spec in enumerate(self.specs):
                 ids = distinct((words[words >> 32 == number] & 0xFFFFFFFF).astype(np.int32))
                 table = self.tables[self._numbers[spec.rows]]

@@ -12,8 +12,10 @@ import numpy as np
 
 from whence.backends.local import cascade, machine, parallel, rounds
 from whence.backends.local.arrays import Ids, Lines
+from whence.backends.local.chaining import Chain, find_chains
 from whence.backends.local.hashing import BITS
 from whence.backends.local.instructions import BUFFER, Assembled
+from whence.backends.local.plans import CODE, HEAD
 from whence.backends.local.portions import LARGE, LATER_LARGE, LATER_PORTION, PORTION, Portions, handed_on
 from whence.backends.local.table import Table
 from whence.backends.local.walking import Walk, find_walk
@@ -166,9 +168,16 @@ class Spreading:
         """What first evaluations are, if they are walks."""
         if any(assembled.instructions.makes for assembled in self.described.assembled):
             return None
-        return find_walk(
-            self.plans, {name: table.arity for name, table in zip(self.relations, self.tables, strict=True)}
-        )
+        return find_walk(self.plans, self._arities)
+
+    @cached_property
+    def chains(self) -> list[Chain] | None:
+        """What plans are, if they are chains."""
+        return find_chains(self.plans, self._arities)
+
+    @property
+    def _arities(self) -> dict[str, int]:
+        return {name: table.arity for name, table in zip(self.relations, self.tables, strict=True)}
 
     @cached_property
     def joined(self) -> Indexes:
@@ -182,14 +191,14 @@ class Spreading:
         if in_bundles and self.running != self.adding:
             self.adding, self.plans_adding = self.running, self.described.plans.copy()
             for line, assembled in zip(self.plans_adding, self.adding, strict=True):
-                line[cascade.CODE :] = assembled.described
+                line[CODE:] = assembled.described
         for assembled, each in zip(self.running, forbid, strict=True):
             assembled.start(each)
 
     def _chosen(self) -> list[Assembled]:
         """Those that pass on bundles where both tables have lines of several rows."""
         chosen: list[Assembled] = []
-        heads = self.described.plans[:, cascade.HEAD].tolist()
+        heads = self.described.plans[:, HEAD].tolist()
         for head, by_row, bundled in zip(heads, self.described.assembled, self.described.bundled, strict=True):
             is_shared = bundled is not None and bundled.source is not None and bundled.source.fields[BITS]
             chosen.append(bundled if bundled is not None and is_shared and self.tables[head].fields[BITS] else by_row)
@@ -231,10 +240,7 @@ class Spreading:
         large = (parallel.LARGE, MANY) if parallel.CORES > 1 else (ROWS, MET)
         run = self._run(queued, rank, enough, large, watching)
         self.is_heavy = is_heavy(run.met_last)
-        done, left = (
-            {name: ids for name, ids in zip(self.relations, each, strict=True) if len(ids)} for each in run[:2]
-        )
-        return Gain(done, left, run.rounds, self._plan(run.last)), run.met
+        return self.gain(run.done, run.left, run.rounds, run.last), run.met
 
     def portions(self, queued: Sequence[Ids]) -> Portions | None:
         """If what follows from these rows can be followed portion by portion."""
@@ -273,10 +279,7 @@ class Spreading:
                 self._follow_by_two(followed, rank, enough, watching, twin)
         done = [np.concatenate(each) for each in followed.done]
         rest = [np.concatenate(pair) for pair in zip(followed.left, followed.waiting.rest(), strict=True)]
-        gone, left = (
-            {name: ids for name, ids in zip(self.relations, each, strict=True) if len(ids)} for each in (done, rest)
-        )
-        return Gain(gone, left, followed.rounds, self._plan(followed.last)), followed.met
+        return self.gain(done, rest, followed.rounds, followed.last), followed.met
 
     def _follow_next(self, followed: Followed, rank: int, enough: Enough, watching: Watching) -> bool:
         """All rounds of the next portion; False if there is none, or if it is enough."""
@@ -335,8 +338,12 @@ class Spreading:
         followed.rounds, followed.met = max(followed.rounds, others.rounds), followed.met + others.met
         followed.last = max(followed.last, others.last)
 
-    def _plan(self, number: int) -> DeltaPlan | None:
-        return None if number < 0 else self.plans[number]
+    def gain(self, done: Sequence[Ids], left: Sequence[Ids], count: int, last: int) -> Gain[Ids]:
+        """Of rows by table, after so many rounds; `last` is the number of the plan that derived something new last, or -1."""
+        made, queued = (
+            {name: ids for name, ids in zip(self.relations, each, strict=True) if len(ids)} for each in (done, left)
+        )
+        return Gain(made, queued, count, None if last < 0 else self.plans[last])
 
     def _run(
         self, queued: Sequence[Ids], rank: int, enough: Enough, large: tuple[int, int], watching: Watching
@@ -365,7 +372,7 @@ class Spreading:
                 break
             number = int(told[rounds.NUMBER])
             if status == rounds.NO_LINES:
-                self.tables[self.described.plans[number, cascade.HEAD]].make_room()
+                self.tables[self.described.plans[number, HEAD]].make_room()
             elif status == rounds.NO_LINKS:
                 self.tables[told[rounds.TABLE]].link_new()
             else:

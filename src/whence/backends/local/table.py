@@ -415,9 +415,14 @@ class Table:
     def begin_anew(self, *, is_wide: bool) -> None:
         """Without rows, which will take two halves a column if they are wide. Indexes are made anew when they are asked for."""
         self._empty(self.fields[BITS])
-        self.looked_at = self.fields[KEEPS_NEW] = 0
+        self.looked_at = 0
+        self.forget_links()
         if is_wide and self.fields[STEP] == 1:
             self.rows.widen()
+
+    def forget_links(self) -> None:
+        """Has indexes made anew when they are asked for."""
+        self.fields[KEEPS_NEW] = self.fields[NEW_COUNT] = 0
 
     def sibling(self) -> Table:
         """A table that keeps its rows like this one, and has none."""

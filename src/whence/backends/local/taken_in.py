@@ -44,10 +44,12 @@ class _TakenIn(Compiler):
         return super().compile_extra(func)  # type: ignore[no-untyped-call]
 
 
-def taken_in(njit: Any, function: Any) -> Any:
+def taken_in(njit: Any, function: Any, **options: bool) -> Any:
     """Compiled once for each types of its arguments. A constant in a call is of a type of its own to Numba, but not here: where
     the function is taken in, it is known."""
-    found = njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, pipeline_class=_TakenIn)(function)
+    found = njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, pipeline_class=_TakenIn, **options)(
+        function
+    )
     by_types = found.get_call_template
     found.get_call_template = lambda arguments, named: by_types(tuple(map(types.unliteral, arguments)), named)
     return found

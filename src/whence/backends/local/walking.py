@@ -11,12 +11,12 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from whence.backends.local import parallel, walks
 from whence.backends.local.arrays import Ids, Lines
 from whence.backends.local.hashing import BITS, USED
 from whence.backends.local.instructions import Assembled
+from whence.backends.local.numbering import Values, are_wide
 from whence.backends.local.table import Table
 from whence.backends.local.words import Words
 from whence.engine.protocol import ADDED, HIDDEN, QUEUED, SUSPENDED
@@ -31,7 +31,6 @@ BAND_BITS = 6
 FIRST_ROWS, FIRST_GROUPS, PARTS = 1 << 13, 64, 64
 # So many derivations are met in one call before others have a say.
 MET = 1 << 24
-_WIDE = 1 << 31
 
 
 class Walk(NamedTuple):
@@ -172,28 +171,6 @@ def _changes(lines: Lines) -> Words:
     return np.flatnonzero(is_other)
 
 
-class Values:
-    """Words in order, each once, and the place of each."""
-
-    def __init__(self, words: Words) -> None:
-        self.low = int(words.min()) if len(words) else 0
-        spread = int(words.max()) - self.low + 1 if len(words) else 0
-        self.places: NDArray[np.int32] | None = None
-        if spread <= 8 * len(words) + 1024:
-            there = np.zeros(spread, dtype=np.bool_)
-            there[words - self.low] = True
-            self.words: Words = np.flatnonzero(there) + self.low
-            self.places = np.cumsum(there, dtype=np.int32) - np.int32(1)
-        else:
-            self.words = np.unique(words)
-
-    def find(self, words: Words) -> Ids:
-        """The places of words that are among these."""
-        if self.places is not None:
-            return self.places[words - self.low]
-        return np.searchsorted(self.words, words).astype(np.int32)
-
-
 class Graph:
     """The nodes of each relation, from a number of its own on, and what each of them leads to.
 
@@ -270,8 +247,7 @@ class Walking:
 
     def follow(self, rank: int) -> None:
         """Puts all rows into the tables, and makes them present."""
-        all_words = (self.words, self.groups.words)
-        is_wide = any(len(words) and (words.min() < -_WIDE or words.max() >= _WIDE) for words in all_words)
+        is_wide = any(map(are_wide, (self.words, self.groups.words)))
         for table in self.tables:
             table.begin_anew(is_wide=is_wide)
         done = 0
