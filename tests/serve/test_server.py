@@ -247,6 +247,24 @@ def test_the_past_is_shown_and_asked_about() -> None:
         assert set(served.live.session.relation("reach")) == {("b", "c")}, "questions change nothing"
 
 
+def test_tables_and_views_of_sql_are_shown_and_asked_about_as_they_were() -> None:
+    text = """CREATE TABLE t(a BIGINT, s TEXT); CREATE TABLE k(id BIGINT PRIMARY KEY CHECK (id > 0));
+        CREATE VIEW v AS WITH w AS (SELECT s, a + 1 AS b FROM t) SELECT s, b FROM w WHERE b < 9;"""
+    with serve(Session(load(text, dialect="sql"), facts={"t": [(1, "x")]})) as served:
+        client = Client(served)
+        assert [each["name"] for each in client.get("about")["views"]] == ["t", "k", "w", "v"]
+        served.apply([Update("+", "t", (1, "x")), Update("+", "k", (1,))])
+        served.apply([Update("-", "t", (1, "x"))] * 2)
+        counts = client.get("questions/how", fact='v("x", 2)', epoch=1)["values"]
+        assert counts["polynomial"] == '2*t(1, "x")'
+        steps = client.get("questions/why", fact='w("x", 2)', epoch=1)["proofs"][0]["steps"]
+        assert [each["text"] for each in steps][:1] == ['t(1, "x")']
+        told = client.get("questions/whynot", fact='v("x", 2)')
+        assert told["repairs"][0]["insert"][0]["text"] == 't(1, "x")'
+        assert told["attempts"][0]["missing"] == ['w("x", 2)']
+        assert set(client.get("questions/whatif", fact='t(1, "x")')["counts"]) == {"t", "w", "v"}
+
+
 # -- questions
 
 

@@ -57,7 +57,9 @@ def parse_pattern(text: str, program: Program) -> FactPattern | Fact:
     arguments = [] if found is None else list(split_values(found[2]))
     if found is None or found[1] not in program.relations:
         return parse_fact(text, program)
-    fields = program.relations[found[1]].fields
+    fields, hidden = program.relations[found[1]].fields, program.relations[found[1]].hidden
+    if hidden and len(arguments) == len(fields) - hidden:  # what tells equal rows apart is not shown either
+        arguments += ["_"] * hidden
     free = dict(_free(arguments, [each.kind for each in fields]))
     if not free:
         return parse_fact(text, program)

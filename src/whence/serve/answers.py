@@ -16,9 +16,11 @@ from whence.limits import RunawayError
 from whence.provenance.annotations import Annotations
 from whence.provenance.base import parse_fact
 from whence.provenance.derivations import CannotExplain
+from whence.provenance.derive import Deriver
 from whence.provenance.expand import Bounds
 from whence.provenance.graph import DerivationGraph, Fact
 from whence.provenance.how import how
+from whence.provenance.matching import FactPattern, parse_pattern
 from whence.provenance.page import nearest
 from whence.provenance.picture import draw
 from whence.provenance.probability import Budget, probability
@@ -83,10 +85,10 @@ class Answers:
     def ask(self, question: Question) -> bytes:
         """JSON. Raises CannotAnswer, TooLate, TooBusy, NotRetained."""
         try:
-            fact = parse_fact(question.fact, self.live.program)
+            asked = parse_pattern(question.fact, self.live.program)
+            self.live.relation(asked.relation)
         except ValueError as error:
             raise CannotAnswer(str(error)) from None
-        self.live.relation(fact.relation)
         epoch = self.live.epoch
         self._refuse_unknown(epoch if question.epoch is None else question.epoch)
         return self._kept(question, epoch)
@@ -107,9 +109,10 @@ class Answers:
     def _answer(self, question: Question) -> bytes:
         """In the copy. What is wrong with a question is said, too."""
         try:
-            fact = parse_fact(question.fact, self.live.program)
             epoch = self.live.epoch if question.epoch is None else question.epoch
-            answer = _ANSWERS[question.kind](self._session(epoch), fact, question, self.apart.seconds)
+            session = self._session(epoch)
+            fact = _asked(question.fact, session)
+            answer = _ANSWERS[question.kind](session, fact, question, self.apart.seconds)
             named: JsonObject = {"question": question.kind, "epoch": epoch, "asked": fact_to_json(fact)}
             return b"+" + json.dumps(named | answer, ensure_ascii=True).encode()
         except (CannotExplain, NotInThisSemiring, RunawayError, FunctionError, ValueError) as error:
@@ -130,7 +133,8 @@ class Answers:
             name: self.live.history.difference(name, self.live.epoch, epoch) for name in sorted(self.live.base)
         }
         undo = [Update("-", name, row) for name, each in differences.items() for row in each.gone]
-        session.apply(undo + [Update("+", name, row) for name, each in differences.items() for row in each.added])
+        redo = [Update("+", name, row) for name, each in differences.items() for row in each.added]
+        session.apply(undo + redo, checked=True)  # rows as relations hold them, copies with their numbers
         return session
 
     def _base_at(self, epoch: int) -> dict[str, set[Tuple]]:
@@ -139,6 +143,15 @@ class Answers:
             return (rows - difference.gone) | difference.added
 
         return {name: then(name, rows) for name, rows in self.live.session.base().items()}
+
+
+def _asked(text: str, session: Session) -> Fact:
+    """The fact, or one of the rows that are equal in all that is shown of them."""
+    asked = parse_pattern(text, session.program)
+    if isinstance(asked, FactPattern) and session.program.relations[asked.relation].hidden:
+        for fact in Deriver(session).matching(asked):
+            return fact
+    return asked if isinstance(asked, Fact) else parse_fact(text, session.program)
 
 
 _Answer = Callable[[Session, Fact, Question, float], JsonObject]

@@ -12,6 +12,7 @@ import numpy as np
 
 from whence.backends.local.words import is_number
 from whence.io.changes import Changes, Update
+from whence.lang.bags import named_relations
 from whence.lang.program import Program, Relation, output_names
 from whence.lang.types import FLOAT, NUMBER, UNSIGNED, Tuple
 from whence.pipeline.report import EpochReport
@@ -69,7 +70,7 @@ class LiveViews:
         self.lock = lock or RLock()
         self.program: Program = session.program
         self.relations: Mapping[str, Relation] = {
-            name: relation for name, relation in session.program.relations.items() if session.prepared.shows(name)
+            name: self.program.relations[name] for name in named_relations(self.program) if session.prepared.shows(name)
         }
         self.base = frozenset(session.program.base_relations)
         self.outputs = frozenset(output_names(session.program))

@@ -48,7 +48,7 @@ def convert(draft: Draft, types: ColumnTypes, catalog: Catalog) -> Draft:
     bound = {name for formula in draft.body for name in _bound(formula)} | set(draft.relation.outer)
     own = types.columns[draft.relation.name][len(draft.relation.outer) :]
     conversions = _Conversions(types, _settled(draft, types, own), catalog, frozenset(bound))
-    body = [rebuild(formula, conversions.change) for formula in draft.body]
+    body = [rebuild(rebuild(formula, conversions.guarded), conversions.change) for formula in draft.body]
     values = tuple(rebuild(value, conversions.change) for value in draft.values)
     if len(own) != len(values):
         return replace(draft, values=values, body=body)
@@ -113,6 +113,26 @@ class _Conversions:
     env: dict[str, str | None]
     catalog: Catalog
     bound: frozenset[str]
+
+    def guarded(self, node: object) -> object:
+        """A conversion has no value for nil. One that changes nothing goes, and that stays: what is compared is not nil."""
+        if isinstance(node, tree.And):
+            return conjunction(node.items)
+        if not isinstance(node, tree.Constraint):
+            return node
+        bare = [self._unconverted(side) for side in (node.left, node.right)]
+        return conjunction([*(is_not_nil(side) for side in bare if side is not None), node])
+
+    def _unconverted(self, term: tree.Term) -> tree.Variable | None:
+        """The variable that a conversion is of, if it changes nothing."""
+        found = term
+        while True:
+            if isinstance(found, tree.Call) and _CONVERSIONS.get(found.name) == self.kind(found.args[0]):
+                found = found.args[0]
+            elif isinstance(found, tree.Cast) and found.type.name == self.kind(found.term):
+                found = found.term
+            else:
+                return found if found is not term and isinstance(found, tree.Variable) else None
 
     def kind(self, term: tree.Term) -> str | None:
         return self.types.of(term, self.env)
