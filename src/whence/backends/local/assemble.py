@@ -88,12 +88,11 @@ class Assembler:
 
 
 class _Alternatives(NamedTuple):
-    """Joins that may be made instead of one, in the code at `join`, where a `choice` says so; what is needed after it."""
+    """Joins that may be made instead of one, in the code at `join`, and what is needed after it."""
 
     step: Join
     others: list[Join]
     needed: list[int]
-    choice: int
     join: int
 
 
@@ -139,7 +138,7 @@ class _Assembly:
         for at, (step, needed) in enumerate(zip(plan.steps, _needed_after(plan), strict=True)):
             kept = [*sorted(needed), *own]
             if isinstance(step, Join) and source is None and (others := alternatives(plan, at)):
-                waiting.append(self._choose(step, others, kept))
+                waiting.append(_Alternatives(step, others, kept, len(self.code)))
             self._step(step, kept)
         self._head(plan, own, makes_bundles=source is not None and source.is_joined)
         for each in waiting:
@@ -180,30 +179,24 @@ class _Assembly:
                 words += self._operands([operand])
         self._emit(words)
 
-    def _choose(self, step: Join, others: list[Join], needed: list[int]) -> _Alternatives:
-        """In front of a join that others may be made instead of. They are found behind everything else."""
-        place = len(self.code)
+    def _alternatives(self, waiting: _Alternatives) -> None:
+        """Behind everything else, joins in place of one, whose own atom is asked then; those of the others are in any case."""
+        step, others, join = waiting.step, waiting.others, waiting.join
         registers = [self.registers, self.registers + 1, self.registers + 2]
         self.registers += len(registers)
-        self._emit([machine.CHOOSE, 0, *registers, len(others) + 1, *(0 for _ in range(len(others) + 1))])
-        self.code[place + machine.CHOSEN_FROM] = len(self.code)
-        return _Alternatives(step, others, needed, place, len(self.code))
-
-    def _alternatives(self, waiting: _Alternatives) -> None:
-        """Joins in place of another one, whose own atom is asked then; the others are in any case."""
-        step, places = waiting.step, []
-        behind = waiting.join + self.code[waiting.join + 1]
+        choice = len(self.code)
+        self.code += [*registers, len(others) + 1, join, *(0 for _ in others)]
         row = dict(step.key) | {column: Slot(register) for column, register in step.binds}
         asked = Check(step.position, step.relation, step.recursive, tuple(row[at] for at in sorted(row)), present=True)
         carried = sorted({*waiting.needed, *read_by(asked)})
-        for number, other in enumerate(waiting.others, start=1):
-            at = self.code[waiting.choice + machine.CHOSEN_FROM + number] = len(self.code)
-            places.append((at + 3, other.relation, tuple(column for column, _ in other.key)))
-            self._join(other, carried, waiting.choice, number)
+        indexes = []
+        for number, other in enumerate(others, start=1):
+            at = self.code[choice + machine.CHOSEN_FROM + number] = len(self.code)
+            indexes.append((at + 3, other.relation, tuple(column for column, _ in other.key)))
+            self._join(other, carried, choice, number)
             self._step(asked, waiting.needed)
-            self._emit([machine.JUMP, behind])
-        columns = tuple(column for column, _ in step.key)
-        self.choices.append(Choice(waiting.choice, waiting.join, step.relation, columns, places))
+            self._emit([machine.JUMP, join + self.code[join + 1]])
+        self.choices.append(Choice(choice, join, step.relation, tuple(column for column, _ in step.key), indexes))
 
     def _join(self, step: Join, needed: list[int], choice: int = 0, number: int = 0) -> None:
         bound = {register for _, register in step.binds}

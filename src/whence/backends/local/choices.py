@@ -55,8 +55,8 @@ def alternatives(plan: DeltaPlan, at: int) -> list[Join]:
 
 
 class Choice(NamedTuple):
-    """Where the code says that a join is chosen, and where the join is that is made otherwise; its index; and the places of the
-    indexes of the others.
+    """Where the code has the joins to choose from, and where the first of them is, which is made alone otherwise; its index; and
+    the places of the indexes of the others.
     """
 
     place: int
@@ -86,6 +86,5 @@ class Choosing:
             return False
         for (place, _, columns), table in zip(self.choice.others, self.others, strict=True):
             code[place] = table.index(columns).address
-        code[self.choice.place + machine.IS_CHOSEN] = 1
         code[self.choice.join + machine.CHOICE] = self.choice.place
         return True

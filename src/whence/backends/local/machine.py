@@ -48,14 +48,15 @@ from whence.backends.local.links import ARENA, BEGIN, LENGTH
 from whence.backends.local.memory import compiled, halves_at, kernel, prefetch, words_at
 from whence.lang.sizes import LARGEST_STRUCTURE
 
-JOIN, CHECK, COMPARE, COMPUTE, EMIT, EMIT_JOINED, BUILD, TAKE_APART, EMIT_BUNDLES, CHOOSE, JUMP = range(1, 12)
+JOIN, CHECK, COMPARE, COMPUTE, EMIT, EMIT_JOINED, BUILD, TAKE_APART, EMIT_BUNDLES, JUMP = range(1, 11)
 # What an operand is: a register, a constant's word or, in heads right behind a join, a column of the row joined with.
 REGISTER, CONSTANT, COLUMN = range(3)
 # Where the lists of an instruction begin.
-SCAN, JOINED, CHECKED, COMPARED, BUILT, TAKEN, CHOSEN_FROM = 7, 12, 8, 5, 7, 6, 7
-# In a choice: whether it is made, the registers for where rows begin and end and for whose they are, how many joins there are. In
-# a join: the choice that it is one of, or 0, and which.
-IS_CHOSEN, CHOSEN_BEGIN, CHOSEN_END, GIVEN_TO, JOINS, CHOICE, NUMBER = 2, 3, 4, 5, 6, 10, 11
+SCAN, JOINED, CHECKED, COMPARED, BUILT, TAKEN = 7, 12, 8, 5, 7, 6
+# In a join: the place of the choice that it is one of, or 0, and which. There are the registers for where rows begin and end and
+# for whose they are, how many joins there are, and their places.
+CHOICE, NUMBER = 10, 11
+CHOSEN_BEGIN, CHOSEN_END, GIVEN_TO, JOINS, CHOSEN_FROM = range(5)
 EQUAL, UNEQUAL, LESS, LESS_EQUAL, GREATER, GREATER_EQUAL = range(6)
 ADD, SUBTRACT, MULTIPLY, NEGATE, BIT_AND, BIT_OR, BIT_XOR, BIT_NOT, MINIMUM, MAXIMUM, COPY = range(11)
 _SIGN = -(1 << 63)
@@ -167,34 +168,27 @@ def load_operands(code: Any, at: int, count: int, blocks: Any, depth: int, size:
 
 @compiled
 def open_join(code: Any, at: int, blocks: Any, depth: int, size: int, keys: Any) -> None:
-    """Finds the rows that each line of the block joins with: of lines that were given to another join, none."""
-    choice = code[at + CHOICE]
-    if choice == 0:
-        find_joined(code, at, blocks, depth, size, keys)
-        return
-    first, last = blocks.shape[1] - FIRSTS, blocks.shape[1] - LASTS
-    begin, end, given_to = code[choice + CHOSEN_BEGIN], code[choice + CHOSEN_END], code[choice + GIVEN_TO]
-    for line in range(size):
-        is_own = blocks[depth, given_to, line] == code[at + NUMBER]
-        blocks[depth, first, line] = blocks[depth, begin, line] if is_own else 0
-        blocks[depth, last, line] = blocks[depth, end, line] if is_own else 0
+    """Finds the rows that each line of the block joins with.
 
-
-@compiled
-def choose_join(code: Any, at: int, blocks: Any, depth: int, size: int, keys: Any) -> None:
-    """Gives each line to the join that has the fewest rows for it: the first of several."""
-    first, last = blocks.shape[1] - FIRSTS, blocks.shape[1] - LASTS
-    begin, end, given_to = code[at + CHOSEN_BEGIN], code[at + CHOSEN_END], code[at + GIVEN_TO]
-    for number in range(code[at + JOINS]):
-        find_joined(code, code[at + CHOSEN_FROM + number], blocks, depth, size, keys)
+    The first join of a choice gives each line to the one that has the fewest rows for it; each has those of its own lines only.
+    """
+    choice, number = code[at + CHOICE], code[at + NUMBER]
+    first, last = blocks[depth, blocks.shape[1] - FIRSTS], blocks[depth, blocks.shape[1] - LASTS]
+    begin, end, given_to = first, last, first
+    if choice:
+        begin, end = blocks[depth, code[choice + CHOSEN_BEGIN]], blocks[depth, code[choice + CHOSEN_END]]
+        given_to = blocks[depth, code[choice + GIVEN_TO]]
+    if number == 0:
+        for each in range(code[choice + JOINS] if choice else 1):
+            find_joined(code, code[choice + CHOSEN_FROM + each] if choice else at, blocks, depth, size, keys)
+            if choice:
+                for line in range(size):
+                    if each == 0 or last[line] - first[line] < end[line] - begin[line]:
+                        begin[line], end[line], given_to[line] = first[line], last[line], each
+    if choice:
         for line in range(size):
-            length = blocks[depth, last, line] - blocks[depth, first, line]
-            if number == 0 or length < blocks[depth, end, line] - blocks[depth, begin, line]:
-                blocks[depth, begin, line], blocks[depth, end, line] = (
-                    blocks[depth, first, line],
-                    blocks[depth, last, line],
-                )
-                blocks[depth, given_to, line] = number
+            is_own = given_to[line] == number
+            first[line], last[line] = begin[line] if is_own else 0, end[line] if is_own else 0
 
 
 @compiled
@@ -496,13 +490,11 @@ def enumerate_heads(
                     state[DEPTH], state[RESUME], state[STATUS] = depth, AFTER_HEADS, IS_LATE
                     return written
                 if found == 0:
-                    other = next_choice(code, at)
-                    if other == 0:
-                        depth -= 1
-                    else:
-                        open_join(code, other, blocks, depth - 1, state[SIZES + 2 * depth - 2], keys)
-                        state[SIZES + 2 * depth - 1] = 0
-                        state[SIZES + 2 * state[LEVELS] + depth - 1] = other
+                    depth -= 1
+                    at = next_choice(code, at)
+                    if at != 0:
+                        size = state[SIZES + 2 * depth]
+                        break
                 elif code[at + code[at + 1]] == EMIT_JOINED or code[at + code[at + 1]] == EMIT_BUNDLES:
                     if code[at + code[at + 1]] == EMIT_JOINED:
                         emit_joined(code, at, blocks, depth - 1, pairs, found, heads, head_ranks, written)
@@ -548,10 +540,7 @@ def enumerate_heads(
         if op == JUMP:
             at = code[at + 2]
             continue
-        if op == CHOOSE:
-            if code[at + IS_CHOSEN]:
-                choose_join(code, at, blocks, depth, size, keys)
-        elif op == CHECK:
+        if op == CHECK:
             size = check_block(code, at, blocks, depth, size, keys, pairs)
         elif op == COMPARE:
             size = compare_block(code, at, blocks, depth, size, keys, pairs)
