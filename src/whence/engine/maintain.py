@@ -111,6 +111,7 @@ class Maintainer(Generic[Ids, Keys, Ranks]):
                 table = self.backend.table(name)
                 table.keep_added(delta.added)
                 table.erase(delta.gone)
+        self.guard.sample = None  # which holds on to all rows of the epoch
 
     def are_outside(self, name: str, keys: Keys) -> list[bool]:
         """For each row, whether it was put in from outside."""

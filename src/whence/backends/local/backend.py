@@ -289,9 +289,11 @@ class LocalBackend(OnValues):
             self.enumerated += walking.met
             return Gain({name: self.tables[name].ids() for name in queued}, {}, walking.rounds, spreading.plans[-1])
         if (portions := spreading.portions(batches)) is not None:
-            spreading.start([forbid for _, forbid in plans], in_bundles=True)
-            twin = partial(self._twin, spreading, [forbid for _, forbid in plans])
-            gain, met = spreading.spread_portions(portions, rank, enough, watching, reconsider=reconsider, twin=twin)
+            seen = [forbid for _, forbid in plans]
+            twin = partial(self._twin, spreading, seen)
+            gain, met = spreading.spread_portions(
+                portions, seen, rank, enough, watching, reconsider=reconsider, twin=twin
+            )
         elif spreading.is_left(batches, self.enumerated):
             return None
         else:

@@ -147,7 +147,6 @@ class Spreading:
     # Those of the last rounds in which rows were added, and how the loops are told them.
     adding: list[Assembled] = field(default_factory=list)
     plans_adding: Lines = field(default_factory=lambda: np.empty((0, 0), dtype=np.int64))
-    forbid: Sequence[Forbid] = ()
 
     def is_left(self, batches: Sequence[Ids], enumerated: int) -> bool:
         """Whether a round is to be done by others; `enumerated` are the derivations met so far by anybody."""
@@ -179,7 +178,6 @@ class Spreading:
 
     def start(self, forbid: Sequence[Forbid], *, in_bundles: bool = False) -> None:
         """`in_bundles` is for rounds in which rows are added; the others take them row by row."""
-        self.forbid = forbid
         self.running = self._chosen() if in_bundles else self.described.assembled
         if in_bundles and self.running != self.adding:
             self.adding, self.plans_adding = self.running, self.described.plans.copy()
@@ -253,6 +251,7 @@ class Spreading:
     def spread_portions(
         self,
         portions: Portions,
+        seen: Sequence[Forbid],
         rank: int,
         enough: Enough,
         watching: Watching,
@@ -261,6 +260,7 @@ class Spreading:
         twin: Callable[[Sequence[Table]], Spreading],
     ) -> tuple[Gain[Ids], int]:
         """All rounds, of one portion after the other. `twin` makes one of these for other tables, to be run by another thread."""
+        self.start(seen, in_bundles=True)
         # What was there before may be of any portion, and records are made in one place only.
         is_alone = sum(map(len, self.tables)) > sum(map(len, portions.batches)) or enough != Enough.everything()
         is_alone = is_alone or any(assembled.instructions.makes for assembled in self.described.assembled)
@@ -268,7 +268,7 @@ class Spreading:
         while self._follow_next(followed, rank, enough, watching):
             for name, moved in reconsider().items():
                 followed.renumber(self.relations.index(name), moved)
-                self.start(self.forbid, in_bundles=True)
+                self.start(seen, in_bundles=True)
             if not is_alone and followed.portions >= FIRST_PORTIONS and self._can_be_split(followed):
                 self._follow_by_two(followed, rank, enough, watching, twin)
         done = [np.concatenate(each) for each in followed.done]
