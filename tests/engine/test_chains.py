@@ -109,6 +109,22 @@ def test_each_derivation_of_a_closure_is_counted() -> None:
     assert (table._halves(ids, RANK) == ranks[keys[:, 0], keys[:, 1]]).all()
 
 
+@pytest.mark.parametrize(("most", "is_taken"), [(2 * 40 + 1, True), (2 * 40, False)])
+def test_counts_that_might_not_fit_are_left_to_others(
+    most: int, is_taken: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two plans, and 40 nodes that can stand between the ends of each."""
+    monkeypatch.setattr(chaining, "COUNTABLE", most)
+    taken: list[bool] = []
+    begin = chaining.Chaining.follow
+    monkeypatch.setattr(chaining.Chaining, "follow", lambda self, rank: taken.append(True) or begin(self, rank))
+    session = Session(
+        load(SQUARED + " .output reach"), facts={"link": [(x, (x + step) % 40) for x in range(40) for step in (1, 2)]}
+    )
+    assert len(session.relation("reach")) == 1600
+    assert bool(taken) == is_taken
+
+
 def test_what_is_a_chain() -> None:
     def found(text: str) -> list[str] | None:
         program = load(text)

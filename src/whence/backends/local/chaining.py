@@ -31,6 +31,8 @@ WORDS_A_NEW_ROW, PATIENCE = 16, 8
 LARGE, SHARE = 1 << 10, 8
 # So many words are looked at in one call before others have a say.
 FUEL = 1 << 24
+# A count takes 31 bits. One by one, nobody gets there; by multiplying ways, one might.
+COUNTABLE = 1 << 31
 
 
 class Step(NamedTuple):
@@ -176,6 +178,9 @@ def begin_chaining(
     columns = [_columns(tables[each.relation], each.forbid) for each in others]
     universe = Universe(np.concatenate([*columns, *map(_columns, own)], axis=None))
     if universe.size > min(LARGEST, WORDS_A_ROW * rows) or universe.size * len(plans) > WORDS_A_NEW_ROW * new:
+        return None
+    # A row has at most as many derivations by a plan, in all rounds, as there are ways to choose the nodes between its ends.
+    if sum(len(universe.words) ** (len(steps) - 1) for steps in seen) >= COUNTABLE:
         return None
     grids = [
         universe.grid(*(pair[::-1] if each.is_turned else pair)) for each, pair in zip(others, columns, strict=True)
