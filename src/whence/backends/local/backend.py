@@ -297,8 +297,8 @@ class LocalBackend(OnValues):
             spreading.start([forbid for _, forbid in plans], in_bundles=True)
             twin = partial(self._twin, spreading, [forbid for _, forbid in plans])
             gain, met = spreading.spread_portions(portions, rank, enough, watching, reconsider=reconsider, twin=twin)
-        elif (chaining := self._chaining(spreading, plans, batches, enough)) is not None:
-            chaining.follow(rank)
+        elif (chaining := self._chaining(spreading, plans, batches)) is not None:
+            chaining.follow(rank, enough)
             done = [np.concatenate(each) for each in chaining.done]
             gain, met = spreading.gain(done, chaining.queued, chaining.rounds, chaining.last), chaining.met
         elif spreading.is_left(batches, self.enumerated):
@@ -332,10 +332,10 @@ class LocalBackend(OnValues):
         return Walking(spreading.walk, spreading.plans, tables, assemble, self.watch.look)
 
     def _chaining(
-        self, spreading: Spreading, plans: Sequence[tuple[DeltaPlan, Forbid]], queued: Sequence[Ids], enough: Enough
+        self, spreading: Spreading, plans: Sequence[tuple[DeltaPlan, Forbid]], queued: Sequence[Ids]
     ) -> Chaining | None:
         """If rounds that begin with these rows are ones of chains, and worth their while."""
-        if spreading.chains is None or enough != Enough.everything():
+        if spreading.chains is None:
             return None
         chains = [(plan, chain, forbid) for (plan, forbid), chain in zip(plans, spreading.chains, strict=True)]
         return begin_chaining(spreading.relations, self.tables, chains, queued, self.watch.look)

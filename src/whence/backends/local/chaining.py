@@ -20,7 +20,7 @@ from whence.backends.local.hashing import BITS, CAPACITY, STEP, USED
 from whence.backends.local.numbering import Values, are_wide
 from whence.backends.local.table import Table
 from whence.backends.local.words import Words
-from whence.engine.protocol import BATCH, HIDDEN, Forbid
+from whence.engine.protocol import BATCH, HIDDEN, Enough, Forbid
 from whence.plan.steps import DeltaPlan, Join, Slot
 
 # Grids have at most so many words, and so many for each row that is there; and rows of other relations are so many at the most.
@@ -248,14 +248,17 @@ class Chaining:
                 grid = universe.grid(table.column(rows, 0), table.column(rows, 1))
                 self.grids[chains.PARTS * at + part] = grid
 
-    def follow(self, rank: int) -> None:
-        """Takes rounds as long as they are worth their while, with the ranks after this one."""
+    def follow(self, rank: int, enough: Enough) -> None:
+        """Takes rounds as long as they are worth their while, with the ranks after this one, or until it is enough."""
         is_wide, before = are_wide(self.universe.words), [table.fields[USED] for table in self.tables]
         for table in self.tables:
             if is_wide and table.fields[STEP] == 1:
                 table.rows.widen()
-        price, patience = self.universe.size * len(self.plans), PATIENCE * sum(map(len, self.tables))
+        rows = sum(map(len, self.tables))
+        price, patience = self.universe.size * len(self.plans), PATIENCE * rows
         while new := sum(map(len, self.queued)):
+            if self.rounds >= enough.rounds or sum(map(len, self.tables)) - rows >= enough.rows:
+                break
             if new * WORDS_A_NEW_ROW < price:
                 patience -= price
                 if patience < 0:
