@@ -12,6 +12,7 @@ from whence.backends.local import blocks, chaining
 from whence.backends.local.backend import LocalBackend
 from whence.backends.local.chaining import find_chains
 from whence.backends.local.kernels import RANK
+from whence.limits import Limits, RunawayError
 from whence.plan import compile_plan
 
 LINK = ".decl link(x: number, y: number) .input link\n"
@@ -58,8 +59,8 @@ def test_chains_are_like_rows(text: str, scale: int, leaving: bool, monkeypatch:
     taken: list[int] = []
     follow = chaining.Chaining.follow
 
-    def watched(self: chaining.Chaining, rank: int) -> None:
-        follow(self, rank)
+    def watched(self: chaining.Chaining, *args: object) -> None:
+        follow(self, *args)  # type: ignore[arg-type]
         taken.append(self.rounds)
 
     monkeypatch.setattr(chaining.Chaining, "follow", watched)
@@ -107,6 +108,36 @@ def test_each_derivation_of_a_closure_is_counted() -> None:
     assert {(x, y) for x, y in keys.tolist()} == set(zip(*(each.tolist() for each in np.nonzero(there)), strict=True))
     assert (table.counts(ids) == counts[keys[:, 0], keys[:, 1]]).all()
     assert (table._halves(ids, RANK) == ranks[keys[:, 0], keys[:, 1]]).all()
+
+
+@pytest.mark.parametrize(("most", "is_taken"), [(2 * 40 + 1, True), (2 * 40, False)])
+def test_counts_that_might_not_fit_are_left_to_others(
+    most: int, is_taken: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two plans, and 40 nodes that can stand between the ends of each."""
+    monkeypatch.setattr(chaining, "COUNTABLE", most)
+    taken: list[bool] = []
+    begin = chaining.Chaining.follow
+    monkeypatch.setattr(chaining.Chaining, "follow", lambda *args: taken.append(True) or begin(*args))
+    session = Session(
+        load(SQUARED + " .output reach"), facts={"link": [(x, (x + step) % 40) for x in range(40) for step in (1, 2)]}
+    )
+    assert len(session.relation("reach")) == 1600
+    assert bool(taken) == is_taken
+
+
+@pytest.mark.parametrize("limits", [Limits(max_rounds=3), Limits(max_tuples=500)], ids=str)
+def test_limits_are_kept(limits: Limits, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rounds end where they would if rows were followed one by one."""
+    monkeypatch.setattr(chaining, "WORDS_A_NEW_ROW", 1 << 30)
+    told = []
+    for is_taken in (True, False):
+        if not is_taken:
+            monkeypatch.setattr(LocalBackend, "spread_gain", lambda *_, **__: None)
+        with pytest.raises(RunawayError) as stopped:
+            Session(load(SQUARED), facts={"link": [(x, x + 1) for x in range(90)]}, limits=limits)
+        told.append(str(stopped.value).partition("reach(")[0])  # but for which row came last
+    assert told[0] == told[1]
 
 
 def test_what_is_a_chain() -> None:

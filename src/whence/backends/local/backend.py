@@ -295,8 +295,8 @@ class LocalBackend(OnValues):
             gain, met = spreading.spread_portions(
                 portions, seen, rank, enough, watching, reconsider=reconsider, twin=twin
             )
-        elif (chaining := self._chaining(spreading, plans, batches, enough)) is not None:
-            chaining.follow(rank)
+        elif (chaining := self._chaining(spreading, plans, batches)) is not None:
+            chaining.follow(rank, enough)
             done = [np.concatenate(each) for each in chaining.done]
             gain, met = spreading.gain(done, chaining.queued, chaining.rounds, chaining.last), chaining.met
         elif spreading.is_left(batches, self.enumerated):
@@ -330,10 +330,10 @@ class LocalBackend(OnValues):
         return Walking(spreading.walk, spreading.plans, tables, assemble, self.watch.look)
 
     def _chaining(
-        self, spreading: Spreading, plans: Sequence[tuple[DeltaPlan, Forbid]], queued: Sequence[Ids], enough: Enough
+        self, spreading: Spreading, plans: Sequence[tuple[DeltaPlan, Forbid]], queued: Sequence[Ids]
     ) -> Chaining | None:
         """If rounds that begin with these rows are ones of chains, and worth their while."""
-        if spreading.chains is None or enough != Enough.everything():
+        if spreading.chains is None:
             return None
         chains = [(plan, chain, forbid) for (plan, forbid), chain in zip(plans, spreading.chains, strict=True)]
         return begin_chaining(spreading.relations, self.tables, chains, queued, self.watch.look)

@@ -20,7 +20,7 @@ from whence.backends.local.hashing import BITS, CAPACITY, STEP, USED
 from whence.backends.local.numbering import Values, are_wide
 from whence.backends.local.table import Table
 from whence.backends.local.words import Words
-from whence.engine.protocol import BATCH, HIDDEN, Forbid
+from whence.engine.protocol import BATCH, HIDDEN, Enough, Forbid
 from whence.plan.steps import DeltaPlan, Join, Slot
 
 # Grids have at most so many words, and so many for each row that is there; and rows of other relations are so many at the most.
@@ -31,6 +31,8 @@ WORDS_A_NEW_ROW, PATIENCE = 16, 8
 LARGE, SHARE = 1 << 10, 8
 # So many words are looked at in one call before others have a say.
 FUEL = 1 << 24
+# A count takes 31 bits. One by one, nobody gets there; by multiplying ways, one might.
+COUNTABLE = 1 << 31
 
 
 class Step(NamedTuple):
@@ -177,6 +179,9 @@ def begin_chaining(
     universe = Universe(np.concatenate([*columns, *map(_columns, own)], axis=None))
     if universe.size > min(LARGEST, WORDS_A_ROW * rows) or universe.size * len(plans) > WORDS_A_NEW_ROW * new:
         return None
+    # A row has at most as many derivations by a plan, in all rounds, as there are ways to choose the nodes between its ends.
+    if sum(len(universe.words) ** (len(steps) - 1) for steps in seen) >= COUNTABLE:
+        return None
     grids = [
         universe.grid(*(pair[::-1] if each.is_turned else pair)) for each, pair in zip(others, columns, strict=True)
     ]
@@ -243,14 +248,17 @@ class Chaining:
                 grid = universe.grid(table.column(rows, 0), table.column(rows, 1))
                 self.grids[chains.PARTS * at + part] = grid
 
-    def follow(self, rank: int) -> None:
-        """Takes rounds as long as they are worth their while, with the ranks after this one."""
+    def follow(self, rank: int, enough: Enough) -> None:
+        """Takes rounds as long as they are worth their while, with the ranks after this one, or until it is enough."""
         is_wide, before = are_wide(self.universe.words), [table.fields[USED] for table in self.tables]
         for table in self.tables:
             if is_wide and table.fields[STEP] == 1:
                 table.rows.widen()
-        price, patience = self.universe.size * len(self.plans), PATIENCE * sum(map(len, self.tables))
+        rows = sum(map(len, self.tables))
+        price, patience = self.universe.size * len(self.plans), PATIENCE * rows
         while new := sum(map(len, self.queued)):
+            if self.rounds >= enough.rounds or sum(map(len, self.tables)) - rows >= enough.rows:
+                break
             if new * WORDS_A_NEW_ROW < price:
                 patience -= price
                 if patience < 0:
