@@ -8,8 +8,9 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from whence.constraints import Broken, ConstraintError, Constraints
+from whence.constraints import Broken, ConstraintError, Constraints, ValuesIn
 from whence.io.plain_columns import Coded, PlainColumns, Words, repetitions
+from whence.lang.program import Relation
 from whence.lang.tables import Key
 from whence.lang.types import FLOAT, LEAST, UNSIGNED, Field, Kind, Nullable, Tuple, Value, base
 
@@ -46,9 +47,11 @@ def _repeated(columns: PlainColumns, key: Key, fields: Sequence[Field]) -> tuple
     return int(places[at]), int(places[other])
 
 
-def rows_at(columns: PlainColumns, places: Sequence[int], fields: Sequence[Field]) -> Iterator[tuple[Value, ...]]:
-    """The values of each row in some columns."""
-    return zip(*(_values(columns.whole(at), fields[at].kind) for at in places), strict=True)
+def values_in_columns(columns: PlainColumns, relation: Relation) -> ValuesIn:
+    def values(places: tuple[int, ...]) -> Iterator[tuple[Value, ...]]:
+        return zip(*(_values(columns.whole(at), relation.fields[at].kind) for at in places), strict=True)
+
+    return values
 
 
 def _values(column: Words | Coded, kind: Kind) -> list[Value]:

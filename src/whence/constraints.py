@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -151,3 +151,30 @@ def key_of(row: Tuple, key: Key) -> tuple[Value, ...]:
 
 def values_at(row: Tuple, columns: Iterable[int]) -> tuple[Value, ...]:
     return tuple([row[at] for at in columns])
+
+
+# What rows have in some columns: they may be there as columns only.
+ValuesIn = Callable[[tuple[int, ...]], Iterable[tuple[Value, ...]]]
+
+
+def values_in(rows: Iterable[Tuple]) -> ValuesIn:
+    return lambda columns: (values_at(row, columns) for row in rows)
+
+
+def check_references(given: Mapping[str, ValuesIn], constraints: Constraints) -> None:
+    """Raises ConstraintError if a row of the facts, or of the text, refers to nothing."""
+
+    def values(name: str, columns: tuple[int, ...]) -> Iterator[tuple[Value, ...]]:
+        yield from (values_at(row, columns) for row in constraints.written[name])
+        if name in given:
+            yield from given[name](columns)
+
+    for name, each in constraints.references:
+        known = set(values(each.table, each.keys))
+        for at, asked in enumerate(values(name, each.columns)):
+            if None not in asked and asked not in known:
+                place = at - len(constraints.written[name])
+                rows = values(name, tuple(range(constraints.program.relations[name].arity)))
+                row = next(row for row in rows if values_at(row, each.columns) == asked)
+                where = "the program" if place < 0 else f"row {place + 1}"
+                raise ConstraintError(Broken(place, name, row, each.text, reference=each), where)

@@ -7,43 +7,18 @@ key that is taken: all is settled again without it, until nothing else is refuse
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from whence.backends.local.backend import LocalBackend
-from whence.column_keys import rows_at
-from whence.constraints import Broken, ConstraintError, Constraints, values_at
+from whence.constraints import Broken, Constraints, values_at
 from whence.io.changes import Update
-from whence.io.plain_columns import PlainColumns
 from whence.lang.tables import AreThere, Reference, copies_there
 from whence.lang.types import Tuple, Value
 
 _Values = tuple[Value, ...]
-
-
-def check_loaded(given: Mapping[str, Iterable[Tuple] | PlainColumns], constraints: Constraints) -> None:
-    """Raises ConstraintError if a row of the facts, or of the text, refers to nothing."""
-    program = constraints.program
-
-    def values(name: str, columns: tuple[int, ...]) -> Iterator[_Values]:
-        yield from (values_at(row, columns) for row in constraints.written[name])
-        rows = given.get(name, ())
-        if isinstance(rows, PlainColumns):
-            yield from rows_at(rows, columns, program.relations[name].fields)
-        else:
-            yield from (values_at(row, columns) for row in rows)
-
-    for name, each in constraints.references:
-        known = set(values(each.table, each.keys))
-        for at, asked in enumerate(values(name, each.columns)):
-            if None not in asked and asked not in known:
-                place = at - len(constraints.written[name])
-                rows = values(name, tuple(range(program.relations[name].arity)))
-                row = next(row for row in rows if values_at(row, each.columns) == asked)
-                where = "the program" if place < 0 else f"row {place + 1}"
-                raise ConstraintError(Broken(place, name, row, each.text, reference=each), where)
 
 
 @dataclass

@@ -10,8 +10,8 @@ from typing import NoReturn, cast
 from whence.admission import admitted
 from whence.atomic import AtomicTables
 from whence.backends.local.image import Image
-from whence.column_keys import check_columns
-from whence.constraints import Broken, ConstraintError
+from whence.column_keys import check_columns, values_in_columns
+from whence.constraints import Broken, ConstraintError, check_references, values_in
 from whence.engine.adapt import Adaptation
 from whence.engine.profile import Profile
 from whence.engine.stats import Stats
@@ -31,7 +31,6 @@ from whence.limits import Limits
 from whence.prepared import STRATEGIES, Prepared, prepare
 from whence.query import Answer, ask
 from whence.reader import Reader, SessionStats, Work, work_of
-from whence.references import check_loaded
 
 __all__ = ["STRATEGIES", "Ranking", "Session", "SessionStats", "Work", "evaluate", "evaluated"]
 
@@ -100,7 +99,11 @@ class Session(Reader):
             if self.prepared.constraints and windows is None:  # what was let in before need not be looked at again
                 listed = self._let_in(listed)
                 check_columns(columns, self.prepared.constraints)
-                check_loaded({**listed, **columns}, self.prepared.constraints)
+                values = {name: values_in(rows) for name, rows in listed.items()}
+                values |= {
+                    name: values_in_columns(each, self.program.relations[name]) for name, each in columns.items()
+                }
+                check_references(values, self.prepared.constraints)
         self._atomic.start(listed, columns)
         self.epoch += 1
         self.last_epoch = work_of(stats)

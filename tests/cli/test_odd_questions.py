@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from whence.cli import app
+from whence.cli.questions import time_limit
 
 PROGRAM = """\
 .type Pair = [a: number, b: symbol]
@@ -284,3 +287,27 @@ def test_a_bound_that_is_too_small_is_named() -> None:
     code, text = ask("why", "q(3, 1)", "--depth", "1", program="eq.dl")
     assert code == 1
     assert text.endswith("error: a proof of q(3, 1) was not found within depth 1; raise the bound\n")
+
+
+def test_the_time_is_over_when_garbage_has_been_collected() -> None:
+    """What is raised in a finalizer is lost, and written to the terminal."""
+    finished: list[bool] = []
+
+    class Slow:
+        def __init__(self) -> None:
+            self.itself = self
+
+        def __del__(self) -> None:
+            end = time.monotonic() + 0.3
+            while time.monotonic() < end:
+                pass
+            finished.append(True)
+
+    def collect_and_go_on() -> None:
+        gc.collect()
+        time.sleep(60)
+
+    Slow()
+    with pytest.raises(TimeoutError), time_limit(0.1):
+        collect_and_go_on()
+    assert finished

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import signal
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, NoReturn, TypeVar
+from typing import Annotated, TypeVar
 
 import typer
 
@@ -147,24 +148,39 @@ def _parted(store: PartedStore) -> PartedDerivations:
     return PartedDerivations(how, store.parts, base_of)
 
 
-_AGAIN = 1.0  # seconds
+_SOON, _AGAIN = 0.01, 1.0  # seconds
 
 
 @contextmanager
 def time_limit(seconds: float) -> Iterator[None]:
     """Raises TimeoutError, wherever the command is, when the time is over."""
+    is_collecting = False
 
-    def stop(*_: object) -> NoReturn:
-        raise TimeoutError
+    def begin(phase: str, _: object) -> None:
+        nonlocal is_collecting
+        is_collecting = is_collecting or phase == "start"
+
+    def end(phase: str, _: object) -> None:
+        nonlocal is_collecting
+        is_collecting = is_collecting and phase == "start"
+
+    def stop(*_: object) -> None:
+        # What is raised in a finalizer is lost. The garbage collector calls most of them; after any others, it comes again.
+        if not is_collecting:
+            raise TimeoutError
+        signal.setitimer(signal.ITIMER_REAL, _SOON, _AGAIN)
 
     before = signal.signal(signal.SIGALRM, stop)
-    # Again and again: what is raised in a finalizer is lost.
+    gc.callbacks.insert(0, begin)
+    gc.callbacks.append(end)
     signal.setitimer(signal.ITIMER_REAL, seconds, _AGAIN)
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+        gc.callbacks.remove(begin)
+        gc.callbacks.remove(end)
 
 
 def fact_argument(text: str, program: Program, name: str = "FACT") -> Fact:

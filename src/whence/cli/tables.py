@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from whence.constraints import ConstraintError, Constraints
+from whence.constraints import ConstraintError, Constraints, check_references, values_in
 from whence.io import FactError
 from whence.lang.program import Program
 from whence.lang.tables import numbered
 from whence.lang.types import Tuple
-from whence.references import check_loaded
 
 CONSTRAINT_HINT = "correct the rows, or take the constraint out of the CREATE TABLE"
 
@@ -43,7 +42,7 @@ class ReadTables:
         if any(name not in self._read and not self._constraints.written[name] for name in asked):
             return
         try:
-            check_loaded(self._rows, self._constraints)
+            check_references({name: values_in(rows) for name, rows in self._rows.items()}, self._constraints)
         except ConstraintError as error:
             broken = error.broken
             place = self._place(self._origins.get(broken.relation, []), broken.at)

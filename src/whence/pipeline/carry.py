@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from whence.constraints import ConstraintError, Constraints
+from whence.constraints import ConstraintError, Constraints, check_references, values_in
 from whence.io.values import parse_value
 from whence.lang.program import Program, Relation
 from whence.lang.tables import bag_tables
 from whence.lang.types import Tuple
 from whence.pipeline.base import Base
 from whence.pipeline.files import StateError
-from whence.references import check_loaded
 
 # The values of columns that are new, as fact files have them: relation, column, text.
 Defaults = Mapping[str, Mapping[str, str]]
@@ -64,7 +63,7 @@ def _problems(base: Base, before: Program, after: Program, defaults: Defaults) -
         name not in before.relations or before.relations[name].fields == after.relations[name].fields for name in asked
     ):
         try:
-            check_loaded(base.rows, constraints)
+            check_references({name: values_in(rows) for name, rows in base.rows.items()}, constraints)
         except ConstraintError as error:
             yield f"{error.broken}: a state keeps its rows"
     for name, columns in defaults.items():
