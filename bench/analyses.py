@@ -25,7 +25,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from graphs import gnm, points_to
-from measure import Report
+from measure import ENVIRONMENT, Report
 
 from whence import load
 
@@ -288,7 +288,9 @@ def timed(command: list[str], folder: Path, repeats: int) -> tuple[float, int] |
     while len(times) < repeats:
         start = time.perf_counter()
         try:
-            ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=PATIENCE, check=False)
+            ran = subprocess.run(
+                command, cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, timeout=PATIENCE, check=False
+            )
         except subprocess.TimeoutExpired:
             return None
         times.append(time.perf_counter() - start)
@@ -304,7 +306,7 @@ def main() -> None:
     parser.add_argument("--small", action="store_true")
     parser.add_argument("names", nargs="*", help="some of the analyses, by the beginning of their names")
     asked = parser.parse_args()
-    subprocess.run([sys.executable, "-m", "whence", "warm"], capture_output=True, check=True)
+    subprocess.run([sys.executable, "-m", "whence", "warm"], env=ENVIRONMENT, capture_output=True, check=True)
     rows = []
     for work in ANALYSES:
         if asked.names and not any(work.name.startswith(each) for each in asked.names):

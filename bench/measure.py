@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import statistics
 import time
 from collections.abc import Callable, Sequence
@@ -12,6 +13,8 @@ RESULTS = Path(__file__).parent / "results"
 REPEATS = 5
 SLOW = 4.0
 VERY_SLOW = 15.0
+# For processes that are started: Python keeps what it compiles of our sources, as of those of peers when they were installed.
+ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
 def median_seconds(work: Callable[[], float | None], repeats: int = REPEATS) -> float:

@@ -10,7 +10,6 @@ A first use has nothing compiled: what Numba keeps on disk is looked for in an e
 
 from __future__ import annotations
 
-import os
 import random
 import subprocess
 import sys
@@ -18,7 +17,7 @@ import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from measure import Report, median_seconds
+from measure import ENVIRONMENT, Report, median_seconds
 
 from whence import load_file
 from whence.backends.local.compiling import compile_all
@@ -86,7 +85,7 @@ def process(*command: str | Path, **environment: str) -> float:
         check=True,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        env={**os.environ, **environment},
+        env=ENVIRONMENT | environment,
     )
     return time.perf_counter() - start
 
