@@ -64,7 +64,8 @@ def agrees(query: str, random: Random, name: str) -> bool:
                 expected = database().execute(query).fetchall()
             except duckdb.Error:  # of rows that it cannot compute with
                 return False
-            assert rounded(session.bag("v")) == rounded(expected), f"{name}: {query}"
+            found, wanted = rounded(session.bag("v")), rounded(expected)
+            assert found == wanted, f"{name}: {query}\n  is {dict(found)}\n  and not {dict(wanted)}"
     return True
 
 
