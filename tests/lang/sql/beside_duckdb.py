@@ -61,12 +61,22 @@ def agrees(query: str, random: Random, name: str) -> bool:
             for table, rows in base.items():
                 fill(table, rows)
             try:
-                expected = database().execute(query).fetchall()
+                found, wanted = rounded(session.bag("v")), rounded(database().execute(query).fetchall())
+                if found != wanted:
+                    wanted = rounded(_unoptimized(query))
             except duckdb.Error:  # of rows that it cannot compute with
                 return False
-            found, wanted = rounded(session.bag("v")), rounded(expected)
             assert found == wanted, f"{name}: {query}\n  is {dict(found)}\n  and not {dict(wanted)}"
     return True
+
+
+def _unoptimized(query: str) -> list[Row]:
+    """The answer without DuckDB's optimizer, which loses rows of a `LIMIT` that is joined with everything, now and then."""
+    database().execute("PRAGMA disable_optimizer")
+    try:
+        return database().execute(query).fetchall()
+    finally:
+        database().execute("PRAGMA enable_optimizer")
 
 
 def updates(random: Random, base: dict[str, Counter[Row]]) -> list[Update]:
