@@ -2,6 +2,9 @@
 
     python bench/analyses.py [--small] [NAME ...]
 
+Souffle takes part if there is a `souffle` on the path: it is in no package repository that the others are from. It runs as an
+interpreter and as a compiled program, made before anything is measured; what that takes is told beside it.
+
 Each engine is started anew, reads its facts, evaluates, and prints how many rows the view has; all have to agree. The rules are
 ours, of the kinds that such analyses are made of: what pointers may point to (Andersen; with fields; by flows and aliases of
 expressions), where values that may be missing flow to, who is of the same generation in a random graph, which loans are still
@@ -15,6 +18,7 @@ from __future__ import annotations
 import argparse
 import random
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -30,8 +34,11 @@ from measure import ENVIRONMENT, Report
 from whence import load
 
 Rows = Sequence[tuple[int, ...]]
+Timing = tuple[float, int] | None  # the median time and the number of rows; None if it took too long
 # Whence runs as often and no longer than the others; what takes over SLOW seconds runs once.
 PATIENCE, SLOW, REPEATS = 30.0, 10.0, 3
+COMPILED = "Souffle compiled"
+ENGINES = ("Whence", "DuckDB", "Nemo", "clingo", "Souffle", COMPILED)
 PEERS = {"DuckDB": "duckdb", "Nemo": "nmo_python", "clingo": "clingo"}
 
 
@@ -220,6 +227,24 @@ def whence_program(work: Analysis, facts: dict[str, Rows]) -> str:
     return text
 
 
+def souffle_program(work: Analysis, facts: dict[str, Rows]) -> str:
+    """The same with what follows declared, too, as Souffle wants it."""
+    heads = dict(re.findall(r"^(\w+)\(([^)]*)\) :-", work.rules, re.MULTILINE))
+    declared = "".join(
+        f".decl {name}({', '.join(f'c{at}:number' for at in range(columns.count(',') + 1))})\n"
+        for name, columns in heads.items()
+    )
+    return declared + whence_program(work, facts)
+
+
+def compile_souffle(folder: Path) -> float:
+    """Makes a program of the rules, and says how long that took."""
+    start = time.perf_counter()
+    command = ["souffle", "-w", "-j2", "-o", "compiled", "souffle.dl"]
+    subprocess.run(command, cwd=folder, capture_output=True, check=True)
+    return time.perf_counter() - start
+
+
 def upper(rules: str) -> str:
     """Variables as clingo wants them."""
     return re.sub(r"\b([a-z])\b", lambda found: found[1].upper(), rules)
@@ -262,6 +287,7 @@ def commands(work: Analysis, facts: dict[str, Rows], folder: Path) -> dict[str, 
         (folder / f"{name}.facts").write_text("".join("\t".join(map(str, row)) + "\n" for row in rows))
     written = {
         "program.dl": whence_program(work, facts),
+        "souffle.dl": souffle_program(work, facts),
         "program.lp": as_text(facts, ".") + upper(work.rules),
         "program.rls": as_text(facts, " .") + questioned(work.rules),
         "query.sql": work.duckdb,
@@ -277,13 +303,16 @@ def commands(work: Analysis, facts: dict[str, Rows], folder: Path) -> dict[str, 
         "DuckDB": [python, "duckdb_.py", "query.sql", *facts],
         "Nemo": [python, "nemo_.py", work.view],
         "clingo": [python, "clingo_.py", work.view],
+        "Souffle": ["souffle", "-w", "-j2", "souffle.dl"],
+        COMPILED: ["./compiled", "-j2"],
     }
     left_out = {who for who, module in PEERS.items() if find_spec(module) is None}
+    if shutil.which("souffle") is None:
+        left_out |= {"Souffle", COMPILED}
     return {who: each for who, each in found.items() if who not in left_out and (who != "DuckDB" or work.duckdb)}
 
 
-def timed(command: list[str], folder: Path, repeats: int) -> tuple[float, int] | None:
-    """The median time, and the number of rows; None if it takes too long."""
+def timed(command: list[str], folder: Path, repeats: int) -> Timing:
     times: list[float] = []
     while len(times) < repeats:
         start = time.perf_counter()
@@ -314,31 +343,42 @@ def main() -> None:
         facts = work.facts(0.04 if asked.small else 1.0)
         with TemporaryDirectory() as made:
             folder = Path(made)
-            found = {
-                who: timed(command, folder, 1 if asked.small else REPEATS)
-                for who, command in commands(work, facts, folder).items()
-            }
+            asked_of = commands(work, facts, folder)
+            compiling = compile_souffle(folder) if COMPILED in asked_of else 0.0
+            found = {who: timed(command, folder, 1 if asked.small else REPEATS) for who, command in asked_of.items()}
         counts = {each[1] for each in found.values() if each is not None}
         if len(counts) != 1:
             raise SystemExit(f"{work.name}: the engines differ: {found}")
-        shown = ["-" if who not in found else _seconds(found[who]) for who in ("Whence", "DuckDB", "Nemo", "clingo")]
-        own, peers = found["Whence"], [each[0] for who, each in found.items() if who != "Whence" and each is not None]
-        assert own is not None
-        ratio = f"{own[0] / min(peers):.2f}" if peers else "-"
-        rows.append([work.name, f"{sum(map(len, facts.values())):,}", f"{own[1]:,}", *shown, ratio])
+        sizes = f"{sum(map(len, facts.values())):,}", f"{counts.pop():,}"
+        rows.append([work.name, *sizes, *told(found, compiling)])
         print(rows[-1], flush=True)
     if asked.small or asked.names:
         return
     report = Report("analyses", "Analyses of programs")
     report.write(
         f"Seconds from the start of a process to its end, medians of {REPEATS} (over {SLOW:.0f} s: 1), facts read from "
-        "files, loops compiled before. DuckDB with 2 threads, where the recursion is one that its SQL has; Souffle is in no "
-        "package repository that the rest is from."
+        "files, loops compiled before. DuckDB with 2 threads, where the recursion is one that its SQL has; Souffle with two, "
+        "if there is one on the path (it is in no package repository that the rest is from): as an interpreter, and "
+        "compiled, where the C++ of each program takes what stands behind the plus and counts in the comparison with the "
+        "best peer. The last column compares with the compiled program alone."
     )
-    report.table(["analysis", "facts", "rows", "Whence", "DuckDB", "Nemo", "clingo", "Whence / best peer"], rows)
+    report.table(["analysis", "facts", "rows", *ENGINES, "Whence / best peer", "/ compiled alone"], rows)
 
 
-def _seconds(found: tuple[float, int] | None) -> str:
+def told(found: dict[str, Timing], compiling: float) -> list[str]:
+    """The cells of a row, from Whence's time on."""
+    shown = ["-" if who not in found else _seconds(found[who]) for who in ENGINES]
+    own, alone = found["Whence"], found.get(COMPILED)
+    assert own is not None
+    if alone is not None:
+        shown[-1] += f" + {compiling:.0f}"
+    spent = {who: each[0] + compiling * (who == COMPILED) for who, each in found.items() if each is not None}
+    peers = [seconds for who, seconds in spent.items() if who != "Whence"]
+    ratio = f"{own[0] / min(peers):.2f}" if peers else "-"
+    return [*shown, ratio, "-" if alone is None else f"{own[0] / alone[0]:.2f}"]
+
+
+def _seconds(found: Timing) -> str:
     return f"over {PATIENCE:.0f}" if found is None else f"{found[0]:.2f}"
 
 

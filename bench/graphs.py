@@ -51,6 +51,14 @@ def tree(levels: tuple[int, ...] = (1, 1, 1, 1, 4, 8, 176, 176, 528)) -> Edges:
     return edges
 
 
+def sold(rows: int, places: int = 1_000, seed: int = 5) -> list[tuple[int, int, int]]:
+    """(place, order, amount) in no order: four rows for each order, all different, at random places."""
+    rng = random.Random(seed)
+    found = [(rng.randrange(places), at // 4, 4 * rng.randrange(-500, 500) + at % 4) for at in range(rows)]
+    rng.shuffle(found)
+    return found
+
+
 def points_to(modules: int = 6, variables: int = 4_000, objects: int = 1_000, seed: int = 3) -> dict[str, Edges]:
     """Statements of a program for Andersen's analysis, module by module: allocations, copies, loads and stores.
 

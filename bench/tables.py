@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from measure import Report
 
 from whence import Session, load
-from whence.io.text_columns import read_columns
+from whence.text_columns import read_columns
 
 PROGRAM = load(
     ".decl r(x:number, name:symbol, value:float) .input r .decl q(name:symbol) q(n) :- r(1, n, _). .output q"

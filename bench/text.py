@@ -5,7 +5,7 @@
 Whence reads a file, evaluates a rule that turns columns round, and writes all rows in order; DuckDB does the same to the same
 file in one statement (`COPY (SELECT DISTINCT … FROM read_csv(…) ORDER BY ALL) TO …`), with two threads. The files are compared
 byte by byte. `in process` is that alone, loaded and warm; `whole process` is `whence eval` and a Python that imports duckdb.
-A first use has nothing compiled: what Numba keeps on disk is looked for in an empty folder.
+A first use has nothing compiled: compiled loops are looked for in an empty folder.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from measure import ENVIRONMENT, Report, median_seconds
 
 from whence import load_file
 from whence.backends.local.compiling import compile_all
-from whence.io.text_columns import read_columns, write_columns
 from whence.session import evaluated
+from whence.text_columns import read_columns, write_columns
 
 ROWS = 1_000_000
 WHENCE = Path(sys.executable).with_name("whence")

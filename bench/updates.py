@@ -214,26 +214,14 @@ def memory(report: Report) -> None:
 
 
 def start(report: Report) -> None:
-    """A process that imports Whence, evaluates ten lines and ends, with compiled code cached.
-
-    Numba loads SciPy where it is installed. Whence does not bring it, a peer does: it is hidden from one of the processes.
-    """
+    """A process that imports Whence, evaluates ten lines and ends, with compiled code cached."""
     text = (
         "from whence import Session, load\nSession(load('''"
         + CLOSURE.replace("\n", "\\n")
         + "'''), facts={'link': [(1, 2), (2, 3)]})"
     )
-
-    def seconds(before: str) -> str:
-        return (
-            f"{median_seconds(lambda: subprocess.run([sys.executable, '-c', before + text], check=True) and None):.2f}"
-        )
-
-    report.write("## Start\n\nImport and first result, seconds.")
-    report.table(
-        ["Whence and what it needs", "SciPy besides"],
-        [[seconds("import sys; sys.modules['scipy'] = None; "), seconds("")]],
-    )
+    seconds = median_seconds(lambda: subprocess.run([sys.executable, "-c", text], check=True) and None)
+    report.write(f"## Start\n\nImport and first result: {seconds:.2f} s.")
 
 
 def main(chosen: Sequence[str]) -> None:

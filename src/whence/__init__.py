@@ -1,7 +1,6 @@
 """Whence keeps recursive views over changing data exact, and can say why every row is there."""
 
 from importlib import import_module
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -15,7 +14,8 @@ if TYPE_CHECKING:
     from whence.provenance.whynot import whynot
     from whence.session import Session
 
-__version__ = version("whence")
+    __version__: str
+
 __all__ = [
     "Changes",
     "Fact",
@@ -47,6 +47,8 @@ _PACKAGES = frozenset(
 
 def __getattr__(name: str) -> Any:
     # The engine brings compiled code with it: programs that only read the language need not wait for it.
+    if name == "__version__":
+        return import_module("importlib.metadata").version("whence")
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
     if name in _PACKAGES:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -12,11 +12,9 @@ from whence.backends.local.arrays import Ids, Lines
 from whence.backends.local.backend import LocalBackend
 from whence.backends.local.by_column import Columns, Listed
 from whence.backends.local.image import Image, fits, image_of, restore
-from whence.engine.adapt import Adaptation
 from whence.engine.guard import Guard
 from whence.engine.maintain import Maintainer
 from whence.engine.profile import Profile
-from whence.engine.revise import revise
 from whence.engine.stats import Stats
 from whence.engine.steps import Effect, SteppedEpoch
 from whence.engine.stratum import Delta
@@ -26,10 +24,13 @@ from whence.io.changes import Changes, Update
 from whence.io.json_text import Json
 from whence.io.plain_columns import Coded, PlainColumns, numbered_lines
 from whence.lang.tables import bag_tables
-from whence.lang.types import SYMBOL, Tuple, Value
+from whence.lang.types import Tuple, Value
 from whence.limits import Limits, OnRound
 from whence.plan.digest import digest_of
 from whence.prepared import STRATEGIES, Prepared
+
+if TYPE_CHECKING:
+    from whence.engine.adapt import Adaptation
 
 _Rows = dict[str, Lines]
 
@@ -137,12 +138,10 @@ class AtomicTables:
 
         Where all that happens to rows is that they are put into a table, they stay columns.
         """
-        encode = self._backend.dictionary.encode_column
+        lists = {id(each.values): each.values for each in given.columns if isinstance(each, Coded)}
+        words = {key: self._backend.dictionary.number_distinct(texts) for key, texts in lists.items()}
         columns = Columns(
-            [
-                Listed(each.places, encode(each.values, SYMBOL)) if isinstance(each, Coded) else each
-                for each in given.columns
-            ]
+            [Listed(each.places, words[id(each.values)]) if isinstance(each, Coded) else each for each in given.columns]
         )
         if companion is not None:
             lines, again = numbered_lines(columns.lines())
@@ -171,6 +170,8 @@ class AtomicTables:
 
     def revise(self, prepared: Prepared) -> Changes:
         """An epoch in which the rules become others."""
+        from whence.engine.revise import revise  # noqa: PLC0415 - brings what reasons about rules, and few change them
+
         with self._all_or_nothing():
             revised = revise(self._maintainer, prepared.plan)
             changes = self._finish(revised.changes, prepared.shows)

@@ -16,7 +16,6 @@ from whence.engine.support import SupportStratum
 from whence.lang.program import Program, Relation
 from whence.plan import JoinOrder, Plan, compile_counting, compile_plan, compile_recomputation, most_bound
 from whence.plan.record import Recording, record_derivations, refuse_unrecordable
-from whence.plan.simplify import simplify as without_superfluous
 
 
 class _Compile(Protocol):
@@ -190,6 +189,8 @@ def _compile(
 ) -> _Compiled:
     simplified: tuple[str, ...] = ()
     if simplify and not record:
+        from whence.plan.simplify import simplify as without_superfluous  # noqa: PLC0415 - few want it
+
         program, simplified = without_superfluous(program)
     planned, recordings = record_derivations(program, record)
     if wanted is not None:

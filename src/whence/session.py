@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Sized
 from math import isfinite
 from numbers import Real
-from typing import NoReturn, cast
+from typing import TYPE_CHECKING, NoReturn, cast
 
 from whence.admission import admitted
 from whence.atomic import AtomicTables
 from whence.backends.local.image import Image
 from whence.column_keys import check_columns, values_in_columns
 from whence.constraints import Broken, ConstraintError, check_references, values_in
-from whence.engine.adapt import Adaptation
 from whence.engine.profile import Profile
 from whence.engine.stats import Stats
 from whence.engine.stratum import Ranking
@@ -31,6 +30,9 @@ from whence.limits import Limits
 from whence.prepared import STRATEGIES, Prepared, prepare
 from whence.query import Answer, ask
 from whence.reader import Reader, SessionStats, Work, work_of
+
+if TYPE_CHECKING:
+    from whence.engine.adapt import Adaptation
 
 __all__ = ["STRATEGIES", "Ranking", "Session", "SessionStats", "Work", "evaluate", "evaluated"]
 

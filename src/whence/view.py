@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from whence.backends.local.arrays import Ids
 from whence.backends.local.backend import LocalBackend
 from whence.backends.local.words import Words
 from whence.html import SHOWN_ROWS, shown_block, shown_note, shown_table, shown_title
@@ -124,7 +125,7 @@ class View:
                 continue
             distinct, place = self._distinct(words, field.kind)
             texts = self._backend.dictionary.decode_column(distinct, field.kind)
-            found.append(Coded(place[words].astype(np.int32), texts))  # type: ignore[arg-type]
+            found.append(Coded(place[words], texts))  # type: ignore[arg-type]
         return PlainColumns(tuple(found))
 
     def pandas(self) -> pd.DataFrame:
@@ -145,12 +146,12 @@ class View:
         values = self._backend.dictionary.decode_column(distinct, kind)
         return encode(values, kind).take(pa.array(place[words]))
 
-    def _distinct(self, words: Words, kind: Kind) -> tuple[Words, Words]:
+    def _distinct(self, words: Words, kind: Kind) -> tuple[Words, Ids]:
         """The words that occur, and for each of them its place among those."""
         occurs = np.zeros(self._backend.dictionary.bound(kind), dtype=np.bool_)
         occurs[words] = True
         distinct = np.flatnonzero(occurs)
-        place = np.zeros(len(occurs), dtype=np.int64)
+        place: Ids = np.zeros(len(occurs), dtype=np.int32)
         place[distinct] = np.arange(len(distinct))
         return distinct, place
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
+from whence import text_columns
 from whence.io import facts as fact_files
-from whence.io import text_columns
 
 Whence = Callable[..., Result]
 PROGRAM = """.decl e(x: number, y: symbol)

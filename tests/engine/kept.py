@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from contextlib import contextmanager
 
-from whence import Session, Update
+import pytest
+
+from whence import Program, Session, Update
+from whence.backends.local.backend import LocalBackend
 from whence.backends.local.kernels import WELL
 from whence.lang.types import Tuple
 
@@ -20,13 +24,13 @@ def state(session: Session) -> dict[str, object]:
     return found | {key: session.last_epoch[key] for key in ("rounds", "derivations", "suspended", "rederived")}
 
 
-def epochs(text: str, seed: int, scale: int) -> Iterator[list[Update]]:
+def epochs(program: Program, seed: int, scale: int) -> Iterator[list[Update]]:
     """Many rows, then a few that come and go. Values are close together, or far from each other."""
     rng = random.Random(seed)
     nodes = rng.choice([20, 70, 150])
     there: list[tuple[str, Tuple]] = []
     for relation in ("link", "reach", "store"):
-        if f".input {relation}" in text:
+        if relation in program.base_relations:
             pairs = {(rng.randrange(nodes), rng.randrange(nodes)) for _ in range(rng.choice([1, 2, 4]) * nodes)}
             there += [(relation, (scale * x, scale * y)) for x, y in sorted(pairs)]
     yield [Update("+", relation, row) for relation, row in there]
@@ -34,3 +38,22 @@ def epochs(text: str, seed: int, scale: int) -> Iterator[list[Update]]:
         gone = rng.sample(there, 5)
         yield [Update("-", relation, row) for relation, row in gone]
         yield [Update("+", relation, row) for relation, row in gone]
+
+
+def followed(program: Program, seed: int, scale: int = 1) -> list[dict[str, object]]:
+    """What is known after each of these epochs."""
+    session = Session(program)
+    found = []
+    for epoch in epochs(program, seed, scale):
+        session.apply(epoch)
+        found.append(state(session))
+    return found
+
+
+@contextmanager
+def batch_by_batch() -> Iterator[None]:
+    """Has no loop take several batches, or rounds, in one call."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(LocalBackend, "spread_gain", lambda *_, **__: None)
+        patched.setattr(LocalBackend, "spread_loss", lambda *_, **__: None)
+        yield

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from tests.engine.kept import epochs, state
+from tests.engine.kept import batch_by_batch, followed
 
-from whence import Session, load
+from whence import load
 from whence.backends.local import blocks, bundles, parallel, spreading
-from whence.backends.local.backend import LocalBackend
 from whence.backends.local.bundles import Source, find_source
 from whence.plan import compile_plan
 
@@ -59,20 +58,10 @@ def test_bundles_are_like_rows(text: str, scale: int, monkeypatch: pytest.Monkey
     monkeypatch.setattr(spreading.Spreading, "start", watched)
     program = load(text)
 
-    def followed(seed: int) -> list[dict[str, object]]:
-        session = Session(program)
-        found = []
-        for epoch in epochs(text, seed, scale):
-            session.apply(epoch)
-            found.append(state(session))
-        return found
-
     for seed in range(4):
-        in_bundles = followed(seed)
-        with monkeypatch.context() as patched:
-            patched.setattr(LocalBackend, "spread_gain", lambda *_, **__: None)
-            patched.setattr(LocalBackend, "spread_loss", lambda *_, **__: None)
-            assert followed(seed) == in_bundles
+        in_bundles = followed(program, seed, scale)
+        with batch_by_batch():
+            assert followed(program, seed, scale) == in_bundles
     assert any(bundled) or (blocks.FORCED == "" and scale != 1)
 
 
@@ -93,19 +82,14 @@ def test_whose_rows_are_passed_on() -> None:
     )
 
 
-def test_two_threads_count_like_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rounds that are large enough for two, or are taken for that."""
+def test_several_threads_count_like_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rounds that are large enough for so many, or are taken for that."""
     monkeypatch.setattr(parallel, "LARGE", 8)
     monkeypatch.setattr(bundles, "MANY", 4)
     for text in PROGRAMS.values():
         program = load(text)
         found = []
-        for cores in (1, 2):
+        for cores in (1, 2, 3, 5):
             monkeypatch.setattr(parallel, "CORES", cores)
-            session = Session(program)
-            states = []
-            for epoch in epochs(text, 1, 1):
-                session.apply(epoch)
-                states.append(state(session))
-            found.append(states)
-        assert found[0] == found[1]
+            found.append(followed(program, 1))
+        assert all(states == found[0] for states in found)

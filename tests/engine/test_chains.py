@@ -5,12 +5,13 @@ from __future__ import annotations
 import networkx as nx
 import numpy as np
 import pytest
-from tests.engine.kept import epochs, state
+from tests.engine.kept import batch_by_batch, followed
 
-from whence import Session, load
-from whence.backends.local import blocks, chaining
+from whence import Session, Update, load
+from whence.backends.local import blocks, chaining, parallel
 from whence.backends.local.backend import LocalBackend
 from whence.backends.local.chaining import find_chains
+from whence.backends.local.hashing import BITS
 from whence.backends.local.kernels import RANK
 from whence.limits import Limits, RunawayError
 from whence.plan import compile_plan
@@ -50,6 +51,8 @@ def layout(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(chaining, "LARGE", 1)
     monkeypatch.setattr(chaining, "SHARE", 1 << 20)
     monkeypatch.setattr(chaining, "WORDS_A_ROW", 1 << 20)
+    monkeypatch.setattr(parallel, "LARGE", 16)
+    monkeypatch.setattr(parallel, "CORES", 3)
 
 
 @pytest.mark.parametrize("scale", [1, -37, 1 << 33])
@@ -71,20 +74,10 @@ def test_chains_are_like_rows(text: str, scale: int, leaving: bool, monkeypatch:
         monkeypatch.setattr(chaining, "FUEL", 50)
     program = load(text)
 
-    def followed(seed: int) -> list[dict[str, object]]:
-        session = Session(program)
-        found = []
-        for epoch in epochs(text, seed, scale):
-            session.apply(epoch)
-            found.append(state(session))
-        return found
-
     for seed in range(3):
-        in_chains = followed(seed)
-        with monkeypatch.context() as patched:
-            patched.setattr(LocalBackend, "spread_gain", lambda *_, **__: None)
-            patched.setattr(LocalBackend, "spread_loss", lambda *_, **__: None)
-            assert followed(seed) == in_chains
+        in_chains = followed(program, seed, scale)
+        with batch_by_batch():
+            assert followed(program, seed, scale) == in_chains
     assert taken or (blocks.FORCED == "" and scale != 1)
 
 
@@ -124,6 +117,37 @@ def test_counts_that_might_not_fit_are_left_to_others(
     )
     assert len(session.relation("reach")) == 1600
     assert bool(taken) == is_taken
+
+
+@pytest.mark.parametrize("step", [1, 64], ids=["close", "apart"])
+def test_tables_of_rows_share_lines_meanwhile(step: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And go on with them only if enough rows share one. With nodes 64 apart, each row has a line of its own."""
+    monkeypatch.setattr(blocks, "FEW_LINES", 0)
+    monkeypatch.setattr(blocks, "SOME_LINES", 0)
+    taken: list[bool] = []
+    follow = chaining.Chaining.follow
+    monkeypatch.setattr(chaining.Chaining, "follow", lambda *args: taken.append(True) or follow(*args))
+    monkeypatch.setattr(chaining, "WORDS_A_NEW_ROW", 1 << 30)
+    edges = [(step * x, step * (x + 1)) for x in range(30)]
+    session = Session(load(SQUARED + " .output reach"), facts={"link": edges})
+    expected = nx.transitive_closure(nx.DiGraph(edges)).edges
+    assert set(session.relation("reach")) == set(expected)
+    assert taken
+    if not blocks.FORCED:
+        assert bool(session.backend.tables["reach"].fields[BITS]) == (step == 1)
+    gone = session.apply([Update("-", "link", edges[7])]).deleted["reach"]
+    assert set(gone) == {(x, y) for x, y in expected if x <= edges[7][0] and y >= edges[7][1]}
+    session.apply([Update("+", "link", edges[7])])
+    assert set(session.relation("reach")) == set(expected)
+
+
+def test_tables_that_are_to_keep_rows_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blocks, "FORCED", "rows")
+    monkeypatch.setattr(chaining, "WORDS_A_NEW_ROW", 1 << 30)
+    monkeypatch.setattr(chaining.Chaining, "follow", lambda *_: pytest.fail("rows were asked to share lines"))
+    session = Session(load(SQUARED + " .output reach"), facts={"link": [(x, x + 1) for x in range(30)]})
+    assert len(session.relation("reach")) == 30 * 31 // 2
+    assert not session.backend.tables["reach"].fields[BITS]
 
 
 @pytest.mark.parametrize("limits", [Limits(max_rounds=3), Limits(max_tuples=500)], ids=str)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from tests.engine.kept import epochs, state
+from tests.engine.kept import batch_by_batch, followed
 
 from whence import Session, Update, load
-from whence.backends.local import blocks, parallel, walking
-from whence.backends.local.backend import LocalBackend
+from whence.backends.local import arrays, blocks, parallel, walking
+from whence.backends.local.arrays import Ids
+from whence.backends.local.table import Table
 from whence.backends.local.walking import find_walk
 from whence.plan import compile_plan
 
@@ -54,22 +55,12 @@ def test_walks_are_like_rounds(text: str, scale: int, monkeypatch: pytest.Monkey
     monkeypatch.setattr(walking.Walking, "follow", follow)
     program = load(text)
 
-    def followed(seed: int) -> list[dict[str, object]]:
-        session = Session(program)
-        found = []
-        for epoch in epochs(text, seed, scale):
-            session.apply(epoch)
-            found.append(state(session))
-        return found
-
     for seed in range(4):
-        monkeypatch.setattr(parallel, "CORES", 1 + seed % 2)
-        with_walks = followed(seed)
+        monkeypatch.setattr(parallel, "CORES", 1 + seed)
+        with_walks = followed(program, seed, scale)
         assert walked.pop()
-        with monkeypatch.context() as patched:
-            patched.setattr(LocalBackend, "spread_gain", lambda *_, **__: None)
-            patched.setattr(LocalBackend, "spread_loss", lambda *_, **__: None)
-            assert followed(seed) == with_walks
+        with batch_by_batch():
+            assert followed(program, seed, scale) == with_walks
         assert not walked
 
 
@@ -106,3 +97,29 @@ def test_what_is_a_walk() -> None:
     assert found(LEFT.replace("link(y, z).", "link(y, z), x != z.")) is None, "the group is looked at"
     assert found(LEFT.replace("reach(x, z) :-", "reach(x, z + 1) :-")) is None, "a value that is made"
     assert found(LEFT.replace("reach(x, z) :-", "reach(z, x) :-")) is None, "which column it is changes"
+
+
+def test_rows_are_listed_for_those_who_look_at_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Strata above do, in each way that they read what came; whoever only counts does not."""
+    asked: list[int] = []
+    made = Table.unlisted
+
+    def unlisted(self: Table, rank: int) -> Ids:
+        rows = made(self, rank)
+        return arrays.unlisted(len(rows), lambda: asked.append(len(rows)) or arrays.listed(rows))  # type: ignore[func-returns-value]
+
+    monkeypatch.setattr(Table, "unlisted", unlisted)
+    edges = [(x, x + 1) for x in range(20)]
+    Session(load(LEFT + " .output reach"), facts={"link": edges})
+    assert not asked
+    above = (
+        " .output ends, many, apart, twice\n"
+        "ends(y) :- reach(_, y), !link(_, y). many(x, n) :- link(x, _), n = count : reach(x, _)."
+        " apart(x, y) :- link(x, _), link(y, _), !reach(x, y). twice(x, y) :- reach(x, y), reach(y, 20)."
+    )
+    session = Session(load(LEFT + above), facts={"link": edges})
+    assert asked == [20 * 21 // 2] * len(asked) != []
+    assert set(session.relation("ends")) == set()
+    assert set(session.relation("many")) == {(x, 20 - x) for x in range(20)}
+    assert set(session.relation("apart")) == {(x, y) for x in range(20) for y in range(20) if x >= y}
+    assert set(session.relation("twice")) == {(x, y) for x in range(20) for y in range(x + 1, 20)}

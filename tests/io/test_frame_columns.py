@@ -17,7 +17,7 @@ from whence.io.facts import is_large
 from whence.io.frame_columns import columns_of_table
 from whence.io.frames import rows_of_table, table_in
 from whence.io.plain_columns import numbered_lines
-from whence.io.text_columns import read_columns
+from whence.text_columns import read_columns
 
 KINDS = {
     "number": st.integers(-(2**63), 2**63 - 1),

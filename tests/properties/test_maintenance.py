@@ -14,7 +14,7 @@ from tests.properties.excuses import LIMITS, LOOSE, follow
 from tests.properties.programs import DECLARATIONS, SHAPES, Run, runs
 
 from whence import Session, Update, load
-from whence.backends.local import blocks, portions, spreading
+from whence.backends.local import blocks, gathered, portions, spreading
 from whence.lang.types import Tuple
 from whence.limits import RunawayError
 from whence.prepared import STRATEGIES, Prepared, prepare
@@ -33,6 +33,7 @@ def kept(tables: str) -> Iterator[None]:
         if tables:
             for name, value in (("LARGE", 1), ("MANY", 2)):
                 patch.setattr(portions, name, value)
+            patch.setattr(gathered, "MANY", 1)
             for name in ("PORTION", "LATER_PORTION", "FIRST_PORTIONS"):
                 patch.setattr(spreading, name, 1)
         yield

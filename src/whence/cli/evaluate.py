@@ -261,7 +261,7 @@ def _read_columns(program: Program, folder: Path) -> dict[str, PlainColumns]:
     ]
     if not any(is_large(each, relation, folder) for each, relation in once):
         return {}
-    from whence.io.text_columns import read_columns  # noqa: PLC0415 - brings NumPy
+    from whence.text_columns import read_columns  # noqa: PLC0415 - brings NumPy
 
     found = {relation.name: read_columns(each, relation, folder) for each, relation in once}
     return {name: columns for name, columns in found.items() if columns is not None}
@@ -295,7 +295,7 @@ def _write(
 
 
 def _written_as_columns(transfer: Transfer, relation: Relation, session: Session, folder: Path | None) -> bool:
-    from whence.io.text_columns import MANY_ROWS, write_columns  # noqa: PLC0415 - brings NumPy
+    from whence.text_columns import MANY_ROWS, write_columns  # noqa: PLC0415 - brings NumPy
 
     view = session.relation(relation.name)
     if len(view) < MANY_ROWS or (columns := view.plain_columns()) is None:

@@ -31,9 +31,9 @@ class Groups(Generic[Ids, Keys]):
     touched: list[Keys] = field(default_factory=list)
     waiting: list[Keys] = field(default_factory=list)
 
-    def touch(self, source: str, ids: Ids) -> None:
+    def touch(self, source: str, added: Ids, gone: Ids) -> None:
         """Has the groups of rows that an input gained or lost aggregated again."""
-        self.touched.append(self.operations.keys_of(source, ids))
+        self.touched += [self.operations.keys_of_added(source, added), self.operations.keys_of(source, gone)]
 
     def grow(self, source: str, ids: Ids) -> None:
         """Has the groups of rows that came to the stratum aggregated again, unless that cannot change their value."""

@@ -71,6 +71,7 @@ class StratumEpoch(Generic[Ids, Keys, Ranks]):
         self._note_lost(name, table.drop_supports(keys, self.backend.unranked(keys)))
 
     def put_in(self, name: str, keys: Keys) -> None:
+        self._propagate_lost()  # if that was left to the rounds
         table = self.backend.table(name)
         self._note_queued(name, table.add_supports(keys, self.backend.unranked(keys)))
         table.change_flags(table.find(keys), on=EXTERNAL)
@@ -115,7 +116,13 @@ class StratumEpoch(Generic[Ids, Keys, Ranks]):
             for groups in self.aggregates.over(name):
                 if groups.spec.recursive and len(delta.gone):
                     self._remove(groups.spec.output, groups.unsupported(name, delta.gone, is_settled=False))
+        if self._brings_nothing() and self._best_rounds() is not None:
+            return  # the rounds begin with that
         self._propagate_lost()
+
+    def _brings_nothing(self) -> bool:
+        """Whether nothing follows from what came to the inputs and what is absent from them now."""
+        return not any(len(delta.added) or self._plans(name, negated=True) for name, delta in self.inputs.items())
 
     def _propagate_lost(self) -> bool:
         """Takes away what followed from rows that lost their support; whether there were any."""
@@ -128,7 +135,7 @@ class StratumEpoch(Generic[Ids, Keys, Ranks]):
 
     def _propagate_small_batches(self) -> bool:
         """As many batches as the backend takes in one call; whether it took any."""
-        plans = self._recursive_plans()
+        plans = self.plan.onward
         if (best := self._best_rounds()) is not None:
             self._lose_best(best)
             return True
@@ -148,7 +155,7 @@ class StratumEpoch(Generic[Ids, Keys, Ranks]):
 
     def _lose_best(self, best: BestRounds[Ids]) -> None:
         before = sum(len(batch) for batches in self.lost.values() for batch in batches)
-        found = best.lose(self.lost, [self._seen_while_taking(plan) for plan in self._recursive_plans()])
+        found = best.lose(self.lost, [self._seen_while_taking(plan) for plan in self.plan.onward])
         self.lost = {name: [] for name in self.lost}
         for name, batch in found.items():
             self._note_suspended(name, batch)
@@ -200,8 +207,7 @@ class StratumEpoch(Generic[Ids, Keys, Ranks]):
             self._propagate_input(name, delta.added, negated=False, drop=False)
             self._propagate_input(name, delta.gone, negated=True, drop=False)
             for groups in self.aggregates.over(name):
-                groups.touch(name, delta.added)
-                groups.touch(name, delta.gone)
+                groups.touch(name, delta.added, delta.gone)
         self.is_settled = True
 
     def run_rounds(self) -> None:
@@ -234,7 +240,7 @@ class StratumEpoch(Generic[Ids, Keys, Ranks]):
 
     def _run_small_rounds(self) -> bool:
         """As many rounds as the backend takes in one call; whether it took any."""
-        plans = self._recursive_plans()
+        plans = self.plan.onward
         if not plans or self.plan.aggregates:  # groups have a say after each round
             return False
         backend = self.backend
@@ -275,14 +281,14 @@ class StratumEpoch(Generic[Ids, Keys, Ranks]):
         """If all groups are of numbers, the backend goes through the rounds."""
         if not self.plan.aggregates or not self.is_counted or self.is_stepped:
             return None
-        return self.backend.best_rounds(self._recursive_plans(), tuple(self.lost), self.plan.aggregates)
+        return self.backend.best_rounds(self.plan.onward, tuple(self.lost), self.plan.aggregates)
 
     def _run_best(self, best: BestRounds[Ids]) -> None:
-        plans = self._recursive_plans()
+        plans = self.plan.onward
         taking, adding = ([each(plan) for plan in plans] for each in (self._seen_while_taking, self._seen_while_adding))
-        while any(self.queue.values()) or any(self.put_back_from.values()) or self.offered:
+        while self.offered or any(map(any, (each.values() for each in (self.queue, self.put_back_from, self.lost)))):
             self._reconsider_tables()
-            unsettled = Unsettled(self.queue, self.put_back_from, self.offered)
+            unsettled = Unsettled(self.queue, self.put_back_from, self.lost, self.offered)
             enough = self._enough()
             settled = best.settle(
                 unsettled, (taking, adding), self.stratum.rank, enough._replace(rounds=enough.rounds + 1)
@@ -290,6 +296,7 @@ class StratumEpoch(Generic[Ids, Keys, Ranks]):
             left = settled.left
             self.queue = {name: list(left.queued.get(name, ())) for name in self.queue}
             self.put_back_from = {name: list(left.lost.get(name, ())) for name in self.put_back_from}
+            self.lost = {name: list(left.losing.get(name, ())) for name in self.lost}
             self.offered = {name: list(batches) for name, batches in left.offered.items()}
             for batches, found in ((self.made, settled.made), (self.suspended, settled.lost)):
                 for name, batch in found.items():  # `finish` tells which of them came in this epoch
@@ -299,17 +306,6 @@ class StratumEpoch(Generic[Ids, Keys, Ranks]):
             if settled.last is not None:
                 self._tell_guard(*settled.last)
             self.stratum.guard.check(self.plan.relations, self.rounds, self.backend.tuples)
-
-    def _sees_members(self) -> bool:
-        """Whether what follows from rows of the stratum is joined with others of it, so that it matters which are the batch."""
-        return any(
-            isinstance(step, Join | Check) and step.relation in self.members
-            for plan in self._recursive_plans()
-            for step in plan.steps
-        )
-
-    def _recursive_plans(self) -> Sequence[DeltaPlan]:
-        return [plan for name in self.plan.relations for plan in self._plans(name, negated=False)]
 
     def _queue_derivable(self) -> None:
         """Rows that were suspended and still have derivations come back."""
@@ -330,7 +326,7 @@ class StratumEpoch(Generic[Ids, Keys, Ranks]):
             for plan in self._plans(name, negated=False):
                 for keys, ranks in self.backend.run_adding(plan, batch, self._seen_while_adding(plan)):
                     self._add(plan, keys, ranks)
-            if self._sees_members():
+            if self.plan.joins_members:
                 self.backend.table(name).change_flags(batch, off=BATCH)
             for groups in self.aggregates.over(name):
                 groups.grow(name, batch)
@@ -455,7 +451,7 @@ class StratumEpoch(Generic[Ids, Keys, Ranks]):
 
     def _make_present(self, name: str, batch: Ids) -> None:
         table = self.backend.table(name)
-        self.made[name].append(table.activate(batch, self.stratum.rank, is_batch=self._sees_members()))
+        self.made[name].append(table.activate(batch, self.stratum.rank, is_batch=self.plan.joins_members))
 
     def _note_suspended(self, name: str, batch: Ids) -> None:
         """Rows that were present: what followed from them is taken away now."""

@@ -7,13 +7,15 @@ pass them on and look only at whether they are empty.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
-from typing import Generic, NamedTuple, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, Self, TypeVar
 
 from whence.lang.program import Program, Rule
 from whence.lang.types import Tuple
 from whence.plan.extract_aggregates import AggregateSpec
 from whence.plan.steps import Check, DeltaPlan, Join
-from whence.reasoning.costs import Observed
+
+if TYPE_CHECKING:
+    from whence.reasoning.costs import Observed
 
 # What a row's flags mean; joins name the ones they must not see.
 ADDED = 1  # came in this epoch
@@ -66,6 +68,10 @@ class GroupOperations(Protocol[Ids, Keys]):
 
     def keys_of(self, relation: str, ids: Ids) -> Keys:
         """The groups that rows of the aggregate's relations belong to."""
+        ...
+
+    def keys_of_added(self, relation: str, ids: Ids) -> Keys:
+        """The same for rows that an input of the stratum has gained; it stays as it is for the rest of the epoch."""
         ...
 
     @property
@@ -131,11 +137,12 @@ class Gain(NamedTuple, Generic[Ids]):
 
 class Unsettled(NamedTuple, Generic[Ids]):
     """What rounds of a stratum with groups have still to do, by relation: rows that are queued, rows that were lost and may come
-    back, and rows that groups may get their values from.
+    back, rows that were lost and whose consequences are still there, and rows that groups may get their values from.
     """
 
     queued: Mapping[str, Sequence[Ids]]
     lost: Mapping[str, Sequence[Ids]]
+    losing: Mapping[str, Sequence[Ids]]
     offered: Mapping[str, Sequence[Ids]]
 
 

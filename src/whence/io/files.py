@@ -6,6 +6,7 @@ import gzip
 import os
 import shutil
 import zlib
+from collections.abc import Iterable
 from io import BytesIO
 from pathlib import Path
 
@@ -76,29 +77,39 @@ def encode(text: str, name: str) -> bytes:
 
 def write_file(path: Path, data: bytes) -> None:
     """All of the data or nothing: the file is replaced once its new content is on disk."""
+    write_pieces(path, (data,))
+
+
+def write_pieces(path: Path, pieces: Iterable[bytes | memoryview]) -> None:
+    """The same for data that comes piece by piece."""
     try:
         # Through links, so that they stay links.
         target = path.resolve()
         target.parent.mkdir(parents=True, exist_ok=True)
         if target.exists() and not target.is_file():
             # A device or a pipe has no content to protect, and must not be replaced by a file.
-            target.write_bytes(data)
+            _write(target, pieces)
             return
-        _replace(target, data)
+        _replace(target, pieces)
     except OSError as error:
         hint = "-D sets the folder that results are written to"
         raise FactError([f"cannot write {path}: {_reason(error)}"], hints=[hint]) from None
 
 
-def _replace(target: Path, data: bytes) -> None:
+def _replace(target: Path, pieces: Iterable[bytes | memoryview]) -> None:
     draft = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
-        draft.write_bytes(data)
+        _write(draft, pieces)
         if target.exists():
             shutil.copymode(target, draft)
         draft.replace(target)
     finally:
         draft.unlink(missing_ok=True)
+
+
+def _write(target: Path, pieces: Iterable[bytes | memoryview]) -> None:
+    with target.open("wb") as file:
+        file.writelines(pieces)
 
 
 def _reason(error: OSError) -> str:

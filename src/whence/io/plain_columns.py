@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +12,7 @@ Words = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Coded:
-    """A column of texts: the place of each in `values`."""
+    """A column of texts: the place of each in `values`, which holds each text once. Columns may share a list."""
 
     places: NDArray[np.int32]
     values: list[str]
@@ -47,33 +45,6 @@ class PlainColumns:
         """A column in one piece."""
         column = self.columns[at]
         return column.whole() if isinstance(column, Pieces) else column
-
-
-def _bounds(keys: Sequence[Any]) -> list[tuple[int, int]]:
-    return [(int(key.min()), int(key.max()) - int(key.min()) + 1) for key in keys]
-
-
-def packed(keys: Sequence[Any]) -> Any | None:
-    """One number for each row, in the same order, if all of it fits into a word: sorting those takes a tenth of the time."""
-    room = 1
-    for _, span in _bounds(keys):
-        room *= span
-    if room >= 1 << 63:
-        return None
-    together = np.zeros(len(keys[0]), dtype=np.int64)
-    for key, (least, span) in zip(keys, _bounds(keys), strict=True):
-        together *= span
-        together += (key - key.dtype.type(least)).astype(np.int64)
-    return together
-
-
-def unpacked(together: Any, keys: Sequence[Any]) -> list[Any]:
-    """The columns that such numbers were made of."""
-    found: list[Any] = []
-    for key, (least, span) in reversed(list(zip(keys, _bounds(keys), strict=True))):
-        together, part = np.divmod(together, span)
-        found.append(part.astype(key.dtype) + key.dtype.type(least))
-    return found[::-1]
 
 
 def numbered_lines(lines: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -31,6 +31,7 @@ from whence.plan.project_early import project_early
 from whence.plan.project_wildcards import project_wildcards
 from whence.plan.self_support import why_values_may_rest
 from whence.plan.set_apart import set_apart
+from whence.plan.share_joins import share_joins
 from whence.plan.steps import DeltaPlan, StratumPlan
 
 
@@ -79,7 +80,7 @@ def compile_plan(
     `lean`, relations that are not wanted need not be whole."""
     program = restrict(program, wanted, lean=lean)
     if lean:
-        program = project_early(program, sizes or {})
+        program = project_early(share_joins(program), sizes or {})
     return _planned(program, dict(_reasons_to_recompute(program)), sizes, join_order)
 
 

@@ -58,7 +58,7 @@ def project_early(program: Program, sizes: Mapping[str, int]) -> Program:
     for rule in program.rules:
         stratum = stratum_of[rule.head.relation]
         recursive = frozenset(stratum.relations if stratum.recursive else ())
-        rules.append(_projected(rule, recursive, sizes, made) if _is_plain(rule, stratum, program) else rule)
+        rules.append(_projected(rule, recursive, sizes, made) if is_plain(rule, stratum, program) else rule)
     if not made:
         return program
     relations = dict(program.relations)
@@ -72,7 +72,7 @@ def project_early(program: Program, sizes: Mapping[str, int]) -> Program:
     return replace(program, relations=relations, rules=tuple(rules), strata=strata)
 
 
-def _is_plain(rule: Rule, stratum: Stratum, program: Program) -> bool:
+def is_plain(rule: Rule, stratum: Stratum, program: Program) -> bool:
     """Whether only the set of rows matters, and the body is of atoms and tests."""
     is_dominated = any(each.dominated.relation in stratum.relations for each in program.subsumptions)
     if stratum.stages or stratum.monotone or is_dominated or counter_in(rule):

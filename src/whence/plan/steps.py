@@ -191,3 +191,17 @@ class StratumPlan:
             if plan.scan is not None:
                 found.setdefault((plan.scan.relation, plan.negated), []).append(plan)
         return found
+
+    @cached_property
+    def onward(self) -> tuple[DeltaPlan, ...]:
+        """The plans that begin with rows of the stratum's own."""
+        return tuple(plan for name in self.relations for plan in self.readers.get((name, False), ()))
+
+    @cached_property
+    def joins_members(self) -> bool:
+        """Whether what follows from rows of the stratum is joined with others of it, so that it matters which are the batch."""
+        return any(
+            isinstance(step, Join | Check) and step.relation in self.relations
+            for plan in self.onward
+            for step in plan.steps
+        )

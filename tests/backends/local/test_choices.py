@@ -40,7 +40,7 @@ def test_lists_at_a_hub_are_not_gone_through() -> None:
 
 
 def test_where_all_lists_are_short_there_is_no_other_index() -> None:
-    ring = [(at, (at + step) % 300) for at in range(300) for step in (1, 2, 150)]
+    ring = [(at, (at + step) % 300) for at in range(300) for step in (1, 150)]
     session = Session(load(TRIANGLES), facts={"link": ring})
     assert len(indexed(session)) == 1
     assert set(session.relation("t")) == cycles_of_three(set(ring))

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from whence.backends.local.heap import heap_with_room, pop, push
+from whence.backends.local import heap as loops
+
+heap_with_room, push, pop = (each.in_numba for each in (loops.heap_with_room, loops.push, loops.pop))
 
 
 @njit  # type: ignore[untyped-decorator]

@@ -9,11 +9,11 @@ from whence.backends.local import machine, parallel
 from whence.backends.local.instructions import BUFFER
 
 
-@pytest.fixture(autouse=True, params=["one thread", "two threads"])
+@pytest.fixture(autouse=True, params=[1, 2, 3])
 def threads(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    if request.param == "two threads":
+    if request.param > 1:
         monkeypatch.setattr(parallel, "LARGE", 2)
-        monkeypatch.setattr(parallel, "CORES", 2)
+        monkeypatch.setattr(parallel, "CORES", request.param)
 
 
 DECLARATIONS = ".decl e(x: number, y: number) .input e .decl f(x: number, y: number) .input f .output p\n"

@@ -22,6 +22,12 @@ def test_two_calls_run_at_the_same_time() -> None:
     assert parallel.run([one, other]) == [True, True]
 
 
+def test_more_calls_than_before_get_more_threads() -> None:
+    for number in (2, 5, 3):
+        meeting = threading.Barrier(number, timeout=10)
+        assert sorted(parallel.run([meeting.wait] * number)) == list(range(number))
+
+
 def test_a_call_alone_stays_in_its_thread() -> None:
     assert parallel.run([threading.current_thread]) == [threading.current_thread()]
 

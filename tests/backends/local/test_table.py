@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from whence.backends.local import blocks, parallel
-from whence.backends.local.hashing import BITS, CAPACITY, MASK, STEP, USED
+from whence.backends.local.arrays import listed
+from whence.backends.local.hashing import BITS, CAPACITY, DELETED, EMPTY, FILLED, MASK, STEP, USED
 from whence.backends.local.links import SHORT
 from whence.backends.local.memory import Growing
 from whence.backends.local.table import Table
@@ -64,6 +65,26 @@ def test_rows_are_queued_when_made_and_counted_when_met_again() -> None:
     assert counts(table) == {(1, 2): 2, (3, 4): 2, (5, 6): 1}
     flags = table.flags(table.find(lines([(5, 6)])))
     assert flags.tolist() == [SUSPENDED | QUEUED | HIDDEN | ADDED]
+
+
+def test_slots_of_rows_that_went_are_empty_where_nothing_stands_behind_them() -> None:
+    """So that look-ups end there, and the slots are not filled anew."""
+    rng = random.Random(3)
+    table, there = Table(2), set[Row]()
+    for _ in range(200):
+        come = {(rng.randrange(60), rng.randrange(60)) for _ in range(rng.randrange(40))} - there
+        add(table, sorted(come))
+        there |= come
+        gone = rng.sample(sorted(there), rng.randrange(len(there) + 1))
+        erase(table, gone)
+        there -= set(gone)
+        slots = table.rows.slots[:, 0]
+        assert table.fields[FILLED] == (slots != EMPTY).sum()
+        assert not ((slots == DELETED) & (np.roll(slots, -1) == EMPTY)).any()
+        assert counts(table) == dict.fromkeys(there, 1)
+        absent = [(x, y) for x in range(60) for y in range(60) if (x, y) not in there]
+        assert (table.find(lines(absent)) < 0).all()
+        assert (table.find(lines(sorted(there))) >= 0).all()
 
 
 def test_tables_grow() -> None:
@@ -243,11 +264,35 @@ def test_support_is_well_founded_only_from_lower_ranks() -> None:
     assert table.with_flags(ids, off=SUSPENDED).tolist() == []
 
 
-@pytest.fixture(params=["one thread", "two threads"])
+@pytest.fixture(params=[1, 2, 3])
 def threads(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    if request.param == "two threads":
+    if request.param > 1:
         monkeypatch.setattr(parallel, "LARGE", 1)
-        monkeypatch.setattr(parallel, "CORES", 2)
+        monkeypatch.setattr(parallel, "CORES", request.param)
+
+
+def test_rows_that_are_listed_late_are_those_of_before() -> None:
+    table = Table(2)
+    before = table.add_supports(np.array([[1, 2], [3, 4]]), np.zeros(2, dtype=np.int32))
+    table.activate(before, 5)
+    rows = table.unlisted(5)
+    assert len(rows) == 2
+    assert listed(rows).tolist() == table.ids().tolist()
+    later = table.add_supports(np.array([[1, 3], [70, 4], [5, 6]]), np.zeros(3, dtype=np.int32))
+    table.activate(later[:2], 6)
+    assert sorted(listed(rows).tolist()) == sorted(before.tolist()), "neither what is present by now nor what is queued"
+
+
+@pytest.mark.parametrize("size", [1, 7, 4 * parallel.LARGE + 1])
+def test_rows_become_present_by_all_threads_alike(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parallel, "CORES", 3)
+    table = Table(1)
+    ids = table.add_supports(np.arange(size).reshape(-1, 1), np.zeros(size, dtype=np.int32))
+    old = ids[::3].copy()
+    table.change_flags(old, off=ADDED)
+    assert table.activate(ids, 9).tolist() == [each for at, each in enumerate(ids.tolist()) if at % 3]
+    assert (table.ranks(ids) == 9).all()
+    assert not (table.flags(ids) & (SUSPENDED | QUEUED | HIDDEN)).any()
 
 
 @pytest.mark.usefixtures("threads")

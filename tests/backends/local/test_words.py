@@ -175,3 +175,30 @@ def test_sessions_that_share_words_keep_each_others() -> None:
     _pass_through(one, "e", lambda at: (f"a{at}",))
     assert set(other.relation("p")) == {((f"other{at}",),) for at in range(100)}
     assert one.stats()["values"] < 3 * FEWEST
+
+
+@given(
+    lists=st.lists(st.lists(st.none() | st.text("abcd", max_size=2), max_size=30), max_size=4), distinct=st.booleans()
+)
+def test_many_texts_are_numbered_as_they_are_one_by_one(lists: list[list[str | None]], distinct: bool) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("whence.backends.local.words.MANY", 0)
+        many, single = Dictionary(), Dictionary()
+        for drawn in lists:
+            texts = list(dict.fromkeys(drawn)) if distinct else drawn
+            found = many.number_distinct(texts) if distinct else many.encode_column(texts, SYMBOL)
+            assert found.tolist() == [single.number(text) for text in texts]
+            assert len(many) == len(single)
+        assert many.values == single.values
+        assert many.numbers == single.numbers
+
+
+def test_texts_that_came_as_a_column_are_found_and_given_up() -> None:
+    dictionary = Dictionary()
+    dictionary.number_distinct([f"text {at}" for at in range(2 * FEWEST)])
+    held = _Held(dictionary, [(SYMBOL, f"text {at}") for at in range(0, 2 * FEWEST, 2)])
+    assert dictionary.find("text 3", SYMBOL) == 4
+    assert dictionary.find("text", SYMBOL) is None
+    dictionary.reclaim()
+    assert len(dictionary) == len(held.words) == FEWEST
+    assert dictionary.encode_column(["text 2", "text 0", "new"], SYMBOL).tolist()[:2] == [3, 1]

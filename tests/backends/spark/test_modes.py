@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from py4j.java_gateway import JavaObject
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
-from tests.backends.spark.compare import assert_same, frames
+from tests.backends.spark.compare import assert_same, frames, rows_of
 
 from whence import load
 from whence.backends.spark.shuffled import materialized
@@ -19,6 +19,7 @@ from whence.lang.types import Tuple
 from whence.limits import Limits
 from whence.plan import compile_evaluation, compile_plan
 from whence.plan.describe import describe_plan
+from whence.reference import evaluate as evaluate_by_reference
 from whence.spark import Mode, ModeError, evaluate
 
 CLOSURE = load(
@@ -32,6 +33,11 @@ NONLINEAR = load(
 SHORTEST = load(
     ".decl link(x:number, y:number) .input link\n.decl hops(x:number, n:number) .output hops\n"
     "hops(0, 0).\nhops(y, n) :- link(_, y), n = min m + 1 : { hops(x, m), link(x, y) }."
+)
+ALL_PAIRS = load(
+    ".decl link(x:number, y:number) .input link .decl cost(x:number, y:number, n:number) .output cost "
+    ".decl path(x:number, y:number, n:number) path(x, y, 1) :- link(x, y). path(x, z, n + 1) :- cost(x, y, n), link(y, z). "
+    "cost(x, y, m) :- path(x, y, _), m = min n : { path(x, y, n) }."
 )
 MUTUAL = load(
     """.decl link(x:symbol, y:symbol) .input link
@@ -80,8 +86,10 @@ def test_the_planner_goes_by_size_and_shape(spark: SparkSession) -> None:
     assert evaluate(CLOSURE, small).explain() == (
         "link, reach: in-task: the whole program, because its input is small enough for one task"
     )
-    assert evaluate(CLOSURE, large).explain() == (
-        "reach: decomposed: 2 parts by reach.x; every part gets all of link\n"
+    assert evaluate(CLOSURE, large).choices[-1].reason.endswith("fits one task, which keeps 2 cores busy")
+    assert evaluate(ALL_PAIRS, large).choices[-1].mode == Mode.DECOMPOSED, "minima are let in by one thread"
+    assert evaluate(CLOSURE, large, task_limit=10_000).explain() == (
+        "reach: decomposed: 16 parts by reach.x; every part gets all of link\n"
         "  rule reach#2 carries x from reach.x to reach.x"
     )
     assert evaluate(NONLINEAR, large).choices[-1].mode == Mode.IN_TASK
@@ -109,6 +117,54 @@ def test_too_large_for_a_task_is_shuffled(spark: SparkSession, monkeypatch: pyte
     assert "is too large for one task, and rule reach#2 does not hand x" in views.explain()
 
 
+LETTERS = [("abcdefghijklmnopqrstuvwxyz"[one], "abcdefghijklmnopqrstuvwxyz"[other]) for one, other in LINKS]  # type: ignore[index]
+IN_PARTS = {
+    "closure": (CLOSURE, {"link": LINKS}),
+    "nothing to begin with": (CLOSURE, {"link": []}),
+    "texts, several relations, negation": (MUTUAL, {"link": LETTERS, "blocked": [("c",), ("k",)]}),
+    "facts, several rules and rows from outside": (
+        load(
+            ".decl link(x:number, y:number) .input link .decl reach(x:number, y:number) .input reach .output reach "
+            "reach(7, 1). reach(x, x + 1) :- link(x, y), y > 3. reach(x, y) :- link(x, y). "
+            "reach(x, z) :- reach(x, y), link(y, z)."
+        ),
+        {"link": LINKS, "reach": [(1, 1), (40, 2)]},
+    ),
+    "rules without a beginning": (
+        load(
+            ".decl link(x:number, y:number) .input link .decl reach(x:number, y:number) .input reach .output reach "
+            "reach(x, z) :- reach(x, y), link(y, z)."
+        ),
+        {"link": LINKS, "reach": [(1, 1), (40, 2)]},
+    ),
+    "what begins is a join": (
+        load(
+            ".decl link(x:number, y:number) .input link .decl far(x:number, y:number) .output far "
+            "far(x, z) :- link(x, y), link(y, z). far(x, z) :- far(x, y), link(y, z)."
+        ),
+        {"link": LINKS},
+    ),
+    "what is read is derived": (
+        load(
+            ".decl link(x:number, y:number) .input link .decl way(x:number, y:number) .decl reach(x:number, y:number) "
+            ".output reach way(x, y) :- link(x, y). way(x, y) :- link(y, x), x < 9. reach(x, y) :- way(x, y). "
+            "reach(x, z) :- reach(x, y), way(y, z)."
+        ),
+        {"link": LINKS},
+    ),
+}
+
+
+@pytest.mark.parametrize("case", IN_PARTS)
+def test_parts_have_the_rows_of_the_whole(spark: SparkSession, case: str) -> None:
+    program, facts = IN_PARTS[case]
+    views = assert_same(spark, program, facts, mode=Mode.DECOMPOSED)
+    assert sum(choice.mode == Mode.DECOMPOSED and choice.parts == 2 for choice in views.choices) == 1
+    frame = next(iter(views.values()))
+    # Whoever asks may have one task do what two would have done.
+    assert sorted(frame.coalesce(1).collect()) == sorted(frame.collect())
+
+
 @pytest.mark.parametrize("mode", [Mode.IN_TASK, Mode.DECOMPOSED])
 def test_what_only_the_recursion_itself_reads_again_is_not_kept(spark: SparkSession, mode: Mode) -> None:
     views = evaluate(CLOSURE, frames(spark, CLOSURE, {"link": LINKS}), mode=mode)
@@ -116,30 +172,67 @@ def test_what_only_the_recursion_itself_reads_again_is_not_kept(spark: SparkSess
     assert views["reach"].count() > len(LINKS)
 
 
-def test_rows_that_are_there_twice_count_once(spark: SparkSession) -> None:
-    """Inputs, rules that keep the rows of one relation but not of another, and rules that keep no row."""
-    program = load(
-        """.decl line(order:number, item:number, amount:number) .input line
-        .decl placed(order:number, customer:number) .input placed
-        .decl customer(customer:number, region:number) .input customer
-        .decl sold(region:number, order:number, item:number, amount:number) .output sold
-        sold(r, o, i, a) :- line(o, i, a), placed(o, c), customer(c, r).
-        .decl region(region:number) .output region
-        region(r) :- customer(_, r).
-        .decl copy(order:number, customer:number) .output copy
-        copy(o, c) :- placed(o, c).
-        .decl total(region:number, amount:number) .output total
-        total(r, t) :- region(r), t = sum a : { sold(r, _, _, a) }.
-        """
-    )
-    rows = {
-        "line": [(order, item, 1) for order in range(4) for item in range(3)] * 2,
-        "placed": [(order, customer) for order in range(4) for customer in (order, order + 1)] * 2,
-        "customer": [(customer, customer // 10) for customer in range(12)] * 3,
+SALES = load(
+    """.decl line(order:number, item:number, amount:number) .input line .output line
+    .decl placed(order:number, customer:symbol) .input placed
+    .decl customer(customer:symbol, region:number) .input customer
+    .decl sold(region:number, order:number, item:number, amount:number) .output sold
+    sold(r, o, i, a) :- line(o, i, a), placed(o, c), customer(c, r).
+    .decl region(region:number) .output region
+    region(r) :- customer(_, r).
+    .decl copy(order:number, customer:symbol) .output copy
+    copy(o, c) :- placed(o, c).
+    .decl total(region:number, amount:number) .output total
+    total(r, t) :- region(r), t = sum a : { sold(r, _, _, a) }.
+    """
+)
+DIGITS = st.integers(0, 3)
+NAMES = st.sampled_from(["a", "b", ""])
+
+
+@pytest.mark.parametrize("piece", [1 << 23, 64, 1])
+@settings(max_examples=3, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@example(
+    lines=[(order, item, 1) for order in range(4) for item in range(3)] * 2,
+    placed=[(order, "abcde"[at]) for order in range(4) for at in (order, order + 1)] * 2,
+    customers=[(customer, number // 10) for number, customer in enumerate("abcdefghijkl")] * 3,
+)
+@given(
+    lines=st.lists(st.tuples(DIGITS, DIGITS, st.integers(-(1 << 63), (1 << 63) - 1)), max_size=30),
+    placed=st.lists(st.tuples(DIGITS, NAMES), max_size=20),
+    customers=st.lists(st.tuples(NAMES, DIGITS), max_size=20),
+)
+def test_rows_that_are_there_twice_count_once(
+    spark: SparkSession, piece: int, lines: list[Tuple], placed: list[Tuple], customers: list[Tuple]
+) -> None:
+    """Inputs, rules that keep the rows of one relation but not of another, and rules that keep no row, in few pieces or many."""
+    facts = {"line": lines * 2, "placed": placed * 2, "customer": customers * 2}
+    columns = {
+        "line": "order long, item long, amount long",
+        "placed": "order long, customer string",
+        "customer": "customer string, region long",
     }
-    views = assert_same(spark, program, rows)
-    assert views["sold"].count() == 12
-    assert sorted(tuple(row) for row in views["total"].collect()) == [(0, 12), (1, 0)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("whence.backends.spark.rules._PIECE", piece)
+        patch.setattr("whence.backends.spark.rules._MOST_PIECES", 7)
+        inputs = {name: spark.createDataFrame(rows, columns[name]) for name, rows in facts.items()}
+        views = evaluate(SALES, inputs, spark=spark)
+    expected = evaluate_by_reference(SALES, facts)
+    for name, rows in rows_of(views, SALES).items():
+        assert sorted(rows) == sorted(expected[name]), name
+
+
+def test_equal_rows_of_large_inputs_are_looked_for_in_many_pieces(spark: SparkSession) -> None:
+    few = {
+        "placed": spark.range(1).selectExpr("id as order", "'a' as customer"),
+        "customer": spark.range(1).selectExpr("'a' as customer", "id as region"),
+    }
+    many = spark.range(1 << 21).selectExpr("id as order", "id as item", "id as amount")
+    sizes = {}
+    for name, line in {"few": many.limit(10), "many": many}.items():
+        views = evaluate(SALES, few | {"line": line}, spark=spark)
+        sizes[name] = views["line"].rdd.getNumPartitions()
+    assert sizes == {"few": 2, "many": 4}
 
 
 def test_rows_are_looked_through_before_a_shuffle_only_where_many_may_be_equal(spark: SparkSession) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,13 +11,17 @@ from numpy.typing import NDArray
 from whence.backends.local.arrays import Ids, Lines
 from whence.backends.local.table import Table
 from whence.lang.types import NUMBER, UNSIGNED, Kind
-from whence.reasoning.costs import Observed
+
+if TYPE_CHECKING:
+    from whence.reasoning.costs import Observed
 
 SAMPLE = 5_000
 
 
 def observed(table: Table, kinds: Sequence[Kind]) -> Observed:
     """How many rows there are and, by a sample of them, how many values are in each column, and between which numbers."""
+    from whence.reasoning.costs import Observed  # noqa: PLC0415 - brings what reasons about rules
+
     ids = table.ids()
     sample = np.ascontiguousarray(ids[:: max(1, len(ids) // SAMPLE)])
     columns = [table.column(sample, at) for at in range(len(kinds))]

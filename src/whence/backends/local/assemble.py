@@ -8,11 +8,13 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from whence.backends.local import bundles, machine
+from whence.backends.local import bundles, machine, sieves
 from whence.backends.local.bundles import Source
 from whence.backends.local.cells import ITEM, NO_ITEM, RECORD, Cells
 from whence.backends.local.choices import Choice, alternatives
 from whence.backends.local.instructions import Instructions, Needs
+from whence.backends.local.operands import COLUMN, CONSTANT, REGISTER
+from whence.backends.local.sieving import Placed, Sieve, find_sieve
 from whence.backends.local.words import Dictionary, Words, is_number
 from whence.lang.types import NUMBER, UNSIGNED, Kind, ListKind, is_plain, is_whole
 from whence.plan.steps import (
@@ -110,6 +112,7 @@ class _Assembly:
         self.slots: list[tuple[int, str]] = []
         self.indexes: list[tuple[int, str, tuple[int, ...]]] = []
         self.choices: list[Choice] = []
+        self.sieves: list[Placed] = []
         self.code: list[int] = []
 
     def encode(self, constant: Constant) -> int:
@@ -135,16 +138,22 @@ class _Assembly:
         self.code += [word for column, constant in scan.equals for word in (column, self.encode(constant))]
         self.code += [word for pair in scan.same for word in pair]
         waiting: list[_Alternatives] = []
+        sieved: list[tuple[int, int, Sieve]] = []
         for at, (step, needed) in enumerate(zip(plan.steps, _needed_after(plan), strict=True)):
             kept = [*sorted(needed), *own]
             if isinstance(step, Join) and source is None and (others := alternatives(plan, at)):
                 waiting.append(_Alternatives(step, others, kept, len(self.code)))
+            if isinstance(step, Join) and source is None and (sieve := find_sieve(plan, at)) is not None:
+                sieved.append((len(self.code), len(self.indexes) + 1, sieve))
             self._step(step, kept)
         self._head(plan, own, makes_bundles=source is not None and source.is_joined)
         for each in waiting:
             self._alternatives(each)
+        for join, joins, sieve in sieved:
+            self._sieve(join, joins, sieve)
         widths = [len(step.key) + 1 for step in plan.steps if isinstance(step, Join)]
         widths += [len(step.args) for step in plan.steps if isinstance(step, Check)]
+        widths += [len(level.key) for _, _, sieve in sieved for level in sieve.levels]
         widths += [each.columns for each in self.makes]
         return Instructions(
             np.array(self.code, dtype=np.int64),
@@ -153,6 +162,7 @@ class _Assembly:
             indexes=self.indexes,
             masks=self.masks,
             choices=self.choices,
+            sieves=self.sieves,
             makes=self.makes,
             constants=frozenset(self.constants),
             needs=Needs(
@@ -160,6 +170,7 @@ class _Assembly:
                 registers=self.registers,
                 key=max([*widths, 2]),
                 head=len(plan.head) + (0 if source is None else bundles.OWN_WORDS),
+                sieves=len(self.sieves),
             ),
             source=source,
         )
@@ -174,7 +185,7 @@ class _Assembly:
         words = [machine.EMIT_BUNDLES if makes_bundles else machine.EMIT_JOINED]
         for operand in (*plan.head, *behind):
             if isinstance(operand, Slot) and operand.number in columns:
-                words += [machine.COLUMN, columns[operand.number]]
+                words += [COLUMN, columns[operand.number]]
             else:
                 words += self._operands([operand])
         self._emit(words)
@@ -198,12 +209,26 @@ class _Assembly:
             self._emit([machine.JUMP, join + self.code[join + 1]])
         self.choices.append(Choice(choice, join, step.relation, tuple(column for column, _ in step.key), indexes))
 
+    def _sieve(self, join: int, joins: int, sieve: Sieve) -> None:
+        """Behind everything else, too. It is not in use yet."""
+        place = len(self.code)
+        self.code[join + machine.SIEVE] = -place
+        registers = sorted(sieve.registers)
+        self.code += [len(self.sieves), sieve.column, 0, 0, 0, len(registers), len(sieve.levels), *registers]
+        levels = []
+        for level in sieve.levels:
+            levels.append((len(self.code) + sieves.INDEX, level.relation, level.columns))
+            self.code += [0, level.column, len(level.key)]
+            for _, operand in level.key:
+                self.code += [COLUMN, 0] if operand is None else self._operands([operand])
+        self.sieves.append(Placed(place, join, joins, levels))
+
     def _join(self, step: Join, needed: list[int], choice: int = 0, number: int = 0) -> None:
         bound = {register for _, register in step.binds}
         carried = [register for register in needed if register not in bound]
         self.rows.append((len(self.code) + 2, step.relation))
         words = [machine.JOIN, 0, 0, 0, int(step.recursive)]
-        words += [len(step.key), len(step.binds), len(step.same), len(carried), choice, number]
+        words += [len(step.key), len(step.binds), len(step.same), len(carried), choice, number, 0]
         words += self._operands([operand for _, operand in step.key])
         words += [word for pair in (*step.binds, *step.same) for word in pair]
         self._emit(words + carried)
@@ -243,14 +268,14 @@ class _Assembly:
             self._make(cells, tag, step.target, self._operands(step.parts))
             return
         # A list is made from its end, in the register of the result.
-        rest = [machine.CONSTANT, self.encode(Constant((), step.kind))]
+        rest = [CONSTANT, self.encode(Constant((), step.kind))]
         if step.rest is not None:
             rest = self._operands([step.rest])
         if not step.parts:
             self._emit([machine.COMPUTE, step.target, machine.COPY, *rest, *rest])
         for part in reversed(step.parts):
             self._make(cells, ITEM, step.target, [*self._operands([part]), *rest])
-            rest = [machine.REGISTER, step.target]
+            rest = [REGISTER, step.target]
 
     def _make(self, cells: Cells, tag: int, target: int, operands: list[int]) -> None:
         self.makes.append(cells)
@@ -270,7 +295,7 @@ class _Assembly:
             rest = self.registers
             self.registers += 1
             self._take(cells, ITEM, source, (part, rest), [*needed, rest])
-            source = [machine.REGISTER, rest]
+            source = [REGISTER, rest]
         if step.rest is not None:
             self._emit([machine.COMPUTE, step.rest, machine.COPY, *source, *source])
         elif not step.open_ended:
@@ -291,13 +316,13 @@ class _Assembly:
         """An instruction: its length goes behind its operation."""
         self.code += [words[0], len(words) + 1, *words[1:]]
 
-    def _operands(self, operands: Sequence[Operand]) -> list[int]:
+    def _operands(self, given: Sequence[Operand]) -> list[int]:
         words: list[int] = []
-        for operand in operands:
+        for operand in given:
             if isinstance(operand, Slot):
-                words += [machine.REGISTER, operand.number]
+                words += [REGISTER, operand.number]
             else:
-                words += [machine.CONSTANT, self.encode(operand)]
+                words += [CONSTANT, self.encode(operand)]
         return words
 
 

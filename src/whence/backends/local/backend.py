@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from whence.backends.local import adapting, parallel
-from whence.backends.local.arrays import Ids, Lines, distinct, without
+from whence.backends.local.arrays import Ids, Lines, distinct, listed, without
 from whence.backends.local.batch import UNRANKED
 from whence.backends.local.bundles import Bundles, find_source
-from whence.backends.local.chaining import Chaining, begin_chaining
+from whence.backends.local.chaining import Chaining, are_many, begin_chaining
 from whence.backends.local.groups import LocalGroups
 from whence.backends.local.hashing import BITS
 from whence.backends.local.instructions import Assembled, Scratch
@@ -45,7 +45,9 @@ from whence.lang.types import Kind, Tuple
 from whence.limits import Limits
 from whence.plan.extract_aggregates import AggregateSpec
 from whence.plan.steps import DeltaPlan
-from whence.reasoning.costs import Observed
+
+if TYPE_CHECKING:
+    from whence.reasoning.costs import Observed
 
 _NO_IDS: Ids = np.empty(0, dtype=np.int32)
 
@@ -78,7 +80,7 @@ class LocalBackend(OnValues):
     def decode(self, relation: str, ids: Ids) -> list[Tuple]:
         if not len(ids):
             return []
-        return self.dictionary.decode_rows(self.tables[relation].keys(ids), self.kinds[relation])
+        return self.dictionary.decode_rows(self.tables[relation].keys(listed(ids)), self.kinds[relation])
 
     def decode_keys(self, relation: str, keys: Lines) -> list[Tuple]:
         return self.dictionary.decode_rows(keys, self.kinds[relation])
@@ -93,7 +95,7 @@ class LocalBackend(OnValues):
     def concatenate(self, batches: Sequence[Ids]) -> Ids:
         if len(batches) == 1:
             return batches[0]
-        return np.concatenate(batches) if batches else _NO_IDS
+        return np.concatenate([listed(batch) for batch in batches]) if batches else _NO_IDS
 
     def unranked(self, keys: Lines) -> Ids:
         return np.full(len(keys), UNRANKED, dtype=np.int32)
@@ -112,7 +114,7 @@ class LocalBackend(OnValues):
         return sizes
 
     def numbers(self, ids: Ids) -> list[int]:
-        return ids.tolist()  # type: ignore[no-any-return]
+        return listed(ids).tolist()  # type: ignore[no-any-return]
 
     def numbered(self, numbers: Sequence[int]) -> Ids:
         return np.array(numbers, dtype=np.int32)
@@ -208,7 +210,7 @@ class LocalBackend(OnValues):
         return without(ids, others)
 
     def renumbered(self, ids: Ids, moved: Ids) -> Ids:
-        return moved[ids]
+        return moved[listed(ids)]
 
     # -- adapting views
 
@@ -229,32 +231,33 @@ class LocalBackend(OnValues):
         self.watch.at = plan.rule
         if ids is None or plan.scan is None:
             return self._run_from_nothing(plan, forbid)
+        ids = listed(ids)
         assembled = self._assembled(plan, 0)
         if assembled is None:
             return self._run_on_values(plan, plan.scan, ids, forbid)
         if assembled.instructions.makes or not parallel.is_worthwhile(len(ids)):
             return self._run_on_words(plan, assembled, ids, forbid)
-        other = self._assembled(plan, 1)
-        assert other is not None
-        return self._run_by_halves((assembled, other), ids, forbid)
+        return self._run_in_threads(plan, ids, forbid, in_bundles=False)
 
     def run_adding(self, plan: DeltaPlan, ids: Ids, forbid: Forbid) -> Iterator[tuple[Any, Ids]]:
         """Heads as lines, or as `Bundles`."""
-        pair = [self._assembled(plan, thread, in_bundles=True) for thread in (0, 1)]
-        first, second = pair
+        assembled = self._assembled(plan, 0, in_bundles=True)
         is_shared = self.tables[plan.rule.head.relation].fields[BITS]
-        if first is None or second is None or first.source is None or not (is_shared and first.source.fields[BITS]):
+        if assembled is None or assembled.source is None or not (is_shared and assembled.source.fields[BITS]):
             return self.run(plan, ids, forbid)
-        return self._run_in_bundles((first, second), plan, np.sort(ids), forbid)
+        return self._run_in_bundles(assembled, plan, np.sort(ids), forbid)
 
     def _run_in_bundles(
-        self, pair: tuple[Assembled, Assembled], plan: DeltaPlan, ids: Ids, forbid: Forbid
+        self, assembled: Assembled, plan: DeltaPlan, ids: Ids, forbid: Forbid
     ) -> Iterator[tuple[Bundles, Ids]]:
         self.watch.at = plan.rule
-        source = pair[0].instructions.source
+        source = assembled.instructions.source
         assert source is not None
-        address, are_many = self.tables[source.relation].address, parallel.is_worthwhile(len(ids))
-        found = self._run_by_halves(pair, ids, forbid) if are_many else self._run_on_words(plan, pair[0], ids, forbid)
+        address = self.tables[source.relation].address
+        if parallel.is_worthwhile(len(ids)):
+            found = self._run_in_threads(plan, ids, forbid, in_bundles=True)
+        else:
+            found = self._run_on_words(plan, assembled, ids, forbid)
         for heads, ranks in found:
             bundles = Bundles(heads, address, source.recursive)
             self.enumerated += len(bundles) - len(heads)
@@ -288,17 +291,19 @@ class LocalBackend(OnValues):
             self.watch.keep_sample()
             walking.follow(rank)
             self.enumerated += walking.met
-            return Gain({name: self.tables[name].ids() for name in queued}, {}, walking.rounds, spreading.plans[-1])
+            made = {name: self.tables[name].unlisted(rank + walking.rounds) for name in queued}
+            return Gain(made, {}, walking.rounds, spreading.plans[-1])
         if (portions := spreading.portions(batches)) is not None:
             seen = [forbid for _, forbid in plans]
             twin = partial(self._twin, spreading, seen)
             gain, met = spreading.spread_portions(
                 portions, seen, rank, enough, watching, reconsider=reconsider, twin=twin
             )
-        elif (chaining := self._chaining(spreading, plans, batches)) is not None:
+        elif (chaining := self._chaining(spreading, plans, batches, enough, reconsider)) is not None:
             chaining.follow(rank, enough)
-            done = [np.concatenate(each) for each in chaining.done]
-            gain, met = spreading.gain(done, chaining.queued, chaining.rounds, chaining.last), chaining.met
+            self.enumerated += chaining.met
+            deriving = None if chaining.last < 0 else spreading.plans[chaining.last]
+            return Gain(*chaining.leave(reconsider), chaining.rounds, deriving)
         elif spreading.is_left(batches, self.enumerated):
             return None
         else:
@@ -323,25 +328,37 @@ class LocalBackend(OnValues):
             found = self.shared.assembler.instructions(plan)
             assert found is not None
             assert plan.scan is not None
-            assembled = found.on(tables | {plan.scan.relation: driver}, self.shared.buffers[0])
+            assembled = found.on(tables | {plan.scan.relation: driver}, self.shared.buffer(0))
             assembled.start(seen[plan])
             return assembled
 
         return Walking(spreading.walk, spreading.plans, tables, assemble, self.watch.look)
 
     def _chaining(
-        self, spreading: Spreading, plans: Sequence[tuple[DeltaPlan, Forbid]], queued: Sequence[Ids]
+        self,
+        spreading: Spreading,
+        plans: Sequence[tuple[DeltaPlan, Forbid]],
+        queued: Sequence[Ids],
+        enough: Enough,
+        reconsider: Reconsider[Ids],
     ) -> Chaining | None:
         """If rounds that begin with these rows are ones of chains, and worth their while."""
-        if spreading.chains is None:
+        if spreading.chains is None or min(enough) <= 0:
+            return None
+        new, rows = sum(map(len, queued)), sum(map(len, spreading.tables))
+        if not are_many(new, rows) or not spreading.asks_for_chains(new, rows):
             return None
         chains = [(plan, chain, forbid) for (plan, forbid), chain in zip(plans, spreading.chains, strict=True)]
-        return begin_chaining(spreading.relations, self.tables, chains, queued, self.watch.look)
+        found = begin_chaining(
+            spreading.relations, self.tables, chains, queued, look=self.watch.look, reconsider=reconsider
+        )
+        spreading.not_chained = (new, rows) if found is None else (0, 0)
+        return found
 
-    def _twin(self, spreading: Spreading, forbid: Sequence[Forbid], tables: Sequence[Table]) -> Spreading:
+    def _twin(self, spreading: Spreading, forbid: Sequence[Forbid], tables: Sequence[Table], thread: int) -> Spreading:
         """The same on other tables, for another thread."""
         others = self.tables | dict(zip(spreading.relations, tables, strict=True))
-        instructions, scratch = self.shared.assembler.instructions, self.shared.buffers[1]
+        instructions, scratch = self.shared.assembler.instructions, self.shared.buffer(thread)
 
         def assemble(plan: DeltaPlan) -> Assembled | None:
             found = instructions(plan)
@@ -381,7 +398,7 @@ class LocalBackend(OnValues):
     ) -> Settling | None:
         if not all(is_of_numbers(spec) and spec.context is None and spec.rows in relations for spec in specs):
             return None
-        instructions, scratch = self.shared.assembler.instructions, self.shared.buffers[0]
+        instructions, scratch = self.shared.assembler.instructions, self.shared.buffer(0)
 
         def assemble(plan: DeltaPlan) -> Assembled | None:
             found = instructions(plan)
@@ -399,7 +416,7 @@ class LocalBackend(OnValues):
     def _run_on_words(
         self, plan: DeltaPlan, assembled: Assembled, ids: Ids, forbid: Forbid
     ) -> Iterator[tuple[Lines, Ids]]:
-        assembled.start(forbid)
+        assembled.start(forbid, len(ids))
         while True:
             heads, ranks = assembled.next_heads(ids)
             if count := len(heads):
@@ -411,14 +428,16 @@ class LocalBackend(OnValues):
                 assembled.make_room()
             self.watch.look()
 
-    def _run_by_halves(
-        self, pair: tuple[Assembled, Assembled], ids: Ids, forbid: Forbid
+    def _run_in_threads(
+        self, plan: DeltaPlan, ids: Ids, forbid: Forbid, *, in_bundles: bool
     ) -> Iterator[tuple[Lines, Ids]]:
-        """One half of the rows in another thread."""
-        middle = len(ids) // 2
-        parts = [(pair[0], ids[:middle]), (pair[1], ids[middle:])]
-        for assembled, _ in parts:
-            assembled.start(forbid)
+        """A share of the rows in each of several threads."""
+        parts: list[tuple[Assembled, Ids]] = []
+        for thread, share in enumerate(np.array_split(ids, parallel.threads(len(ids)))):
+            assembled = self._assembled(plan, thread, in_bundles=in_bundles)
+            assert assembled is not None
+            assembled.start(forbid, len(ids))
+            parts.append((assembled, share))
         while parts:
             for heads, ranks in parallel.run([partial(assembled.next_heads, part) for assembled, part in parts]):
                 self.enumerated += len(heads)
@@ -427,7 +446,7 @@ class LocalBackend(OnValues):
             parts = [(assembled, part) for assembled, part in parts if not assembled.is_last]
 
     def _assembled(self, plan: DeltaPlan, thread: int, *, in_bundles: bool = False) -> Assembled | None:
-        """The plan's instructions for one of two threads, or None if it needs values, or passes on no bundles."""
+        """The plan's instructions for one of the threads, or None if it needs values, or passes on no bundles."""
         key = (plan, thread, in_bundles)
         if key not in self.assembled:
             found = self.shared.assembler.instructions(plan)
@@ -435,6 +454,6 @@ class LocalBackend(OnValues):
                 source = find_source(plan, {name: table.arity for name, table in self.tables.items()})
                 is_none = source is None or found.makes
                 found = None if is_none or source is None else self.shared.assembler.bundles(plan, source)
-            scratch = self.shared.buffers[thread]
+            scratch = self.shared.buffer(thread)
             self.assembled[key] = None if found is None else found.on(self.tables, scratch)
         return self.assembled[key]

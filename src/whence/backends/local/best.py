@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from whence.backends.local.hashing import (
+    BLOCK,
     COLUMNS,
     FULL,
     LINES,
@@ -183,7 +184,10 @@ def standing(group: Any, tables: Any, row: int, key: Any) -> Any:
 
 @compiled
 def stand_block(group: Any, tables: Any, rows: Any, first: int, size: int, keys: Any, found: Any, results: Any) -> None:
-    """How each of at most `BLOCK` rows compares with the value of its group: look-ups, with their memory asked for ahead."""
+    """How each of at most `BLOCK` rows compares with the value of its group: look-ups, with their memory asked for ahead.
+
+    `found` are the rows that hold the values, or -1.
+    """
     index, table, output = (
         words_at(group[OUTPUT_INDEX]),
         words_at(tables[group[ROWS_OF]]),
@@ -214,9 +218,9 @@ def stand_block(group: Any, tables: Any, rows: Any, first: int, size: int, keys:
             prefetch(output[LINES] + 4 * (row_end(shape, holder) - FLAGS))
     for at in range(size):
         results[at] = ALONE
-        if found[at] < 0:
+        base, found[at] = (found[at] + 1) * width, -1
+        if base == 0:
             continue
-        base = (found[at] + 1) * width
         begin = np.int64(blocks[base - BEGIN])
         for offset in range(begin, begin + blocks[base - LENGTH]):
             holder = np.int64(arena[offset])
@@ -224,6 +228,7 @@ def stand_block(group: Any, tables: Any, rows: Any, first: int, size: int, keys:
                 value = row_word(source, source_shape, np.int64(rows[first + at]), group[VALUE_AT])
                 held = row_word(lines, shape, holder, group[OUTPUT_VALUE_AT])
                 results[at] = EQUAL if value == held else BETTER if (value < held) == is_least else WORSE
+                found[at] = holder
                 break
 
 
@@ -255,18 +260,18 @@ def best_row(group: Any, tables: Any, key: Any) -> int:
 
 
 @compiled
-def is_supported(group: Any, tables: Any, holder: int, key: Any) -> bool:
+def is_supported(group: Any, tables: Any, holder: int, words: Any, key: int) -> bool:
     """Whether the value of the group with a key is that of a present row of lower rank than the row that holds it."""
     index, table, output = (
         words_at(group[ROWS_INDEX]),
         words_at(tables[group[ROWS_OF]]),
         words_at(tables[group[OUTPUT_OF]]),
     )
-    lines, shape, words = halves_at(table[LINES]), shape_of(table), halves_at(key.ctypes.data)
+    lines, shape = halves_at(table[LINES]), shape_of(table)
     held, held_shape = halves_at(output[LINES]), shape_of(output)
     rank = held[row_end(held_shape, holder) - RANK]
     value = row_word(held, held_shape, holder, group[OUTPUT_VALUE_AT])
-    line = find_line(index, words, np.int64(0), hash_at(words, np.int64(0), index[COLUMNS], 2))
+    line = find_line(index, words, key, hash_at(words, key, index[COLUMNS], 2))
     if line >= 0:
         blocks, arena, base = halves_at(index[LINES]), halves_at(index[ARENA]), (line + 1) * index[WIDTH]
         begin = np.int64(blocks[base - BEGIN])
@@ -290,13 +295,19 @@ def suspend_group(group: Any, tables: Any, holder: int) -> None:
 
 
 @compiled
-def suspend_groups(group: Any, tables: Any, batch: Any, key: Any, lost: Any) -> int:
+def suspend_groups(group: Any, tables: Any, batch: Any, keys: Any, found: Any, results: Any, lost: Any) -> int:
     """Of groups that rows have gone from, suspends and lists the rows that do not follow any more from rows of lower rank."""
-    end = 0
-    for at in range(len(batch)):
-        result, holder = standing(group, tables, np.int64(batch[at]), key)
-        if result == EQUAL and not is_supported(group, tables, holder, key):
-            suspend_group(group, tables, holder)
-            lost[end] = holder
-            end += 1
+    output, columns, end = words_at(tables[group[OUTPUT_OF]]), group[KEY_COUNT], 0
+    held, shape, words = halves_at(output[LINES]), shape_of(output), halves_at(keys.ctypes.data)
+    for start in range(0, len(batch), BLOCK):
+        size = min(BLOCK, len(batch) - start)
+        stand_block(group, tables, batch, start, size, keys, found, results)
+        for at in range(size):
+            holder = found[at]
+            if results[at] != EQUAL or held[row_end(shape, holder) - FLAGS] & SUSPENDED:  # by another of the block
+                continue
+            if not is_supported(group, tables, holder, words, 2 * columns * at):
+                suspend_group(group, tables, holder)
+                lost[end] = holder
+                end += 1
     return end

@@ -63,6 +63,11 @@ def first_bits(arity: int) -> int:
     return BLOCK_BITS if arity and FORCED in ("blocks", "changing") else 0
 
 
+def may_share() -> bool:
+    """Whether tables may be asked to have rows share lines, whatever they would choose."""
+    return FORCED != "rows"
+
+
 def other_bits(address: int, bits: int, rows: int, lines: int, before: int) -> int:
     """The better choice for a table of so many rows in so many lines; `before` it had so many rows when it was looked at."""
     if FORCED:

@@ -56,9 +56,7 @@ from whence.plan.steps import DeltaPlan, Join, Slot, read_by
 
 # What heads of bundles have behind their words.
 OWN_WORDS = 2
-# The bit of a line's hash that says which of two threads counts for it.
-OWNER = 20
-# So many heads are under way at once, and so many are worth a second thread.
+# So many heads are under way at once, and so many are worth two threads.
 BLOCK, MANY = 16, 1 << 10
 # A line has so many rows. Those of a round are brought together if it has one for so many lines.
 MOST = 1 << BLOCK_BITS
@@ -127,7 +125,7 @@ def gather_rows(address: int, ids: Any) -> None:
             end += 1
 
 
-@kernel("int int int lines ids int int ids ids ids words")
+@kernel("int int int lines ids int int int ids ids ids words")
 def claim_bundles(
     address: int,
     source_address: int,
@@ -135,7 +133,8 @@ def claim_bundles(
     heads: Any,
     ranks: Any,
     start: int,
-    part: int,
+    thread: int,
+    threads: int,
     queue: Any,
     fresh: Any,
     left: Any,
@@ -146,9 +145,8 @@ def claim_bundles(
     Stops where `queue` has no room for the rows of a line, too. `ends` says how many rows are in `queue`, how many were made and
     how many derivations there were, all of them added to what it said before.
 
-    Two threads can do that at once, each of them for all heads: `part` is which of them it is, or -1 if there is one. Each
-    counts for the lines that are its own by their hashes, lists the rows that it makes in `fresh`, and leaves heads whose line is
-    not there for later, in `left`; `ends` tells how many.
+    Several threads can do that at once, each of them for all heads. Each counts for the lines that are its own by their hashes,
+    lists the rows that it makes in `fresh`, and leaves heads whose line is not there for later, in `left`; `ends` tells how many.
     """
     table, source = words_at(address), words_at(source_address)
     lines, slots, free, new = (
@@ -163,7 +161,7 @@ def claim_bundles(
     words, length, total = halves_at(heads.ctypes.data), 2 * heads.shape[1], heads.shape[0]
     hashes = np.empty(BLOCK, dtype=np.int64)
     listed, made, met, later, at = ends[0], np.int64(0), np.int64(0), ends[3], start
-    is_alone = part < 0
+    is_alone = threads == 1
     if is_alone:
         table[TOO_WIDE] = 0
     while at < total:
@@ -175,7 +173,7 @@ def claim_bundles(
         if listed + MOST > len(queue):
             break
         key, hashed = length * at, hashes[(at - start) % BLOCK]
-        if not is_alone and (hashed >> OWNER) & 1 != part:
+        if not is_alone and (hashed * threads) >> 32 != thread:
             at += 1
             continue
         if is_alone:

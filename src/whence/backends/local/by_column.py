@@ -109,8 +109,7 @@ class Columns:
         marks = np.zeros((threads, AGAIN // 64), dtype=np.int64)
 
         def mark(at: int) -> int:
-            half = at if threads == 2 else -1
-            return sum([mark_rows(part.sources, part.size, half, seen[at], marks[at]) for part in self.parts])
+            return sum([mark_rows(part.sources, part.size, at, threads, seen[at], marks[at]) for part in self.parts])
 
         if not any(parallel.run([partial(mark, at) for at in range(threads)])):
             return np.empty(0, dtype=np.int32)
@@ -136,7 +135,7 @@ class Columns:
 
     def _spans(self) -> list[list[tuple[_Part, int, int]]]:
         """The rows for each of the threads that share them: parts, and from where to where in each."""
-        threads = 2 if parallel.is_worthwhile(len(self)) else 1
+        threads = parallel.threads(len(self))
         ends = [len(self) * at // threads for at in range(threads + 1)]
         return [
             [
@@ -201,12 +200,11 @@ def digest_block(sources: Any, start: int, size: int, digests: Any) -> None:
         digests[at] *= np.uint64(0xD6E8FEB86659FD93)
 
 
-@kernel("words int int words words")
-def mark_rows(sources: Any, count: int, half: int, seen: Any, again: Any) -> int:
+@kernel("words int int int words words")
+def mark_rows(sources: Any, count: int, thread: int, threads: int, seen: Any, again: Any) -> int:
     """Sets a bit of `seen` for each row, and one of `again` where it was set before; how many those were.
 
-    Two threads share the work: one takes the rows whose digest begins with 0, the other those that begin with 1, and each has
-    filters of its own. With half -1 one takes them all.
+    Threads share the work: each takes the rows that are its own by the first bits of their digests, and has filters of its own.
     """
     digests = np.empty(BLOCK, dtype=np.uint64)
     mask, again_mask, met = np.uint64(64 * len(seen) - 1), np.uint64(64 * len(again) - 1), 0
@@ -215,12 +213,12 @@ def mark_rows(sources: Any, count: int, half: int, seen: Any, again: Any) -> int
         size = min(BLOCK, count - start)
         digest_block(sources, start, size, digests)
         own = size
-        if half >= 0:
+        if threads > 1:
             own = 0
             for at in range(size):
                 digest = digests[at]
                 digests[own] = digest
-                own += np.int64(digest >> np.uint64(63)) == half
+                own += np.int64(((digest >> np.uint64(48)) * np.uint64(threads)) >> np.uint64(16)) == thread
         for at in range(own):
             prefetch(seen_at + np.int64(((digests[at] >> np.uint64(24)) & mask) >> np.uint64(6)) * 8)
         for at in range(own):

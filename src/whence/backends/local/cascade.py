@@ -11,6 +11,7 @@ import numpy as np
 
 from whence.backends.local import kernels
 from whence.backends.local.best import KEY_COUNT, OUTPUT_OF, ROWS_OF, suspend_groups
+from whence.backends.local.hashing import BLOCK
 from whence.backends.local.machine import DONE, IS_FULL
 from whence.backends.local.memory import called, compiled, kernel, words_at
 from whence.backends.local.plans import DRIVER, HEAD, heads_of, ranks_of, run_plan, start_plan, why_stopped
@@ -59,7 +60,8 @@ def spread_loss(
     most_keys = np.int64(1)
     for each in range(groups.shape[0]):
         most_keys = max(most_keys, groups[each, KEY_COUNT])
-    key = np.empty(most_keys, dtype=np.int64)
+    keys = np.empty(most_keys * BLOCK, dtype=np.int64)
+    found, results = np.empty(BLOCK, dtype=np.int64), np.empty(BLOCK, dtype=np.int64)
     # Typed, or Numba compiles what they are passed to once more for each.
     none, on, hidden = np.int64(0), np.int64(BATCH), np.int64(HIDDEN)
     while True:
@@ -106,5 +108,5 @@ def spread_loss(
             if group[ROWS_OF] == relation:
                 output = group[OUTPUT_OF]
                 lost = with_room(lost, ends, output, len(batch))
-                ends[output] += suspend_groups(group, tables, batch, key, lost[output, ends[output] :])
+                ends[output] += suspend_groups(group, tables, batch, keys, found, results, lost[output, ends[output] :])
     return lost

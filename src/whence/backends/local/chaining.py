@@ -7,24 +7,25 @@ of many rows, over values that are few and lie close together; the others are le
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from itertools import pairwise
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from whence.backends.local import chains
+from whence.backends.local import chains, parallel
 from whence.backends.local.arrays import Ids, Lines
-from whence.backends.local.blocks import BLOCK_BITS
+from whence.backends.local.blocks import BLOCK_BITS, may_share
 from whence.backends.local.hashing import BITS, CAPACITY, STEP, USED
 from whence.backends.local.numbering import Values, are_wide
 from whence.backends.local.table import Table
 from whence.backends.local.words import Words
-from whence.engine.protocol import BATCH, HIDDEN, Enough, Forbid
+from whence.engine.protocol import BATCH, HIDDEN, Enough, Forbid, Reconsider
 from whence.plan.steps import DeltaPlan, Join, Slot
 
 # Grids have at most so many words, and so many for each row that is there; and rows of other relations are so many at the most.
 LARGEST, WORDS_A_ROW, OTHERS_A_ROW = 1 << 20, 4, 16
+# Where rows share no lines so far, grids have so many words at the most: each may become a line, whatever it has in the end.
+LARGEST_SCATTERED = 1 << 18
 # Rounds begin with one row for so many words, but for some: those that together look at so many words for each row that is there.
 WORDS_A_NEW_ROW, PATIENCE = 16, 8
 # So many rows at least make it worth its while, and one of so many that are there.
@@ -121,10 +122,10 @@ class Universe:
         self.nodes = Values(words)
         self.words: Words = self.nodes.words
         self.highs = Values(self.words >> BLOCK_BITS)
-        self.low = self.words & ((1 << BLOCK_BITS) - 1)
         self.nodes_at: Ids = np.full(len(self.highs.words) << BLOCK_BITS, -1, dtype=np.int32)
         places = self.highs.find(self.words >> BLOCK_BITS).astype(np.int64)
-        self.nodes_at[(places << BLOCK_BITS) | self.low] = np.arange(len(self.words), dtype=np.int32)
+        self.bits: Words = (places << BLOCK_BITS) | (self.words & ((1 << BLOCK_BITS) - 1))
+        self.nodes_at[self.bits] = np.arange(len(self.words), dtype=np.int32)
 
     @property
     def size(self) -> int:
@@ -143,20 +144,10 @@ class Universe:
         np.bitwise_or.at(found, self.cells(firsts, lasts), bits)
         return found.reshape(len(self.words), len(self.highs.words))
 
-    def spans(self, grids: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The words of each row between the first and the last that is not empty."""
-        is_there = grids != 0
-        first, last = is_there.argmax(axis=2), is_there.shape[2] - is_there[:, :, ::-1].argmax(axis=2)
-        found: NDArray[np.int64] = np.stack([first, last * is_there.any(axis=2)], axis=2)
-        return found
 
-    def leading(self, spans: NDArray[np.int64]) -> Lines:
-        """The nodes whose rows are not empty, as bits of a line for each grid."""
-        found: Lines = np.zeros((len(spans), len(self.highs.words)), dtype=np.int64)
-        grids, nodes = np.nonzero(spans[:, :, 1])
-        places = self.highs.find(self.words[nodes] >> BLOCK_BITS)
-        np.bitwise_or.at(found, (grids, places), np.left_shift(np.int64(1), self.low[nodes]))
-        return found
+def are_many(new: int, rows: int) -> bool:
+    """Whether so many new rows of so many are worth a look at the values of all."""
+    return new >= LARGE and new * SHARE >= rows
 
 
 def begin_chaining(
@@ -164,24 +155,36 @@ def begin_chaining(
     tables: Mapping[str, Table],
     plans: Sequence[tuple[DeltaPlan, Chain, Forbid]],
     queued: Sequence[Ids],
+    *,
     look: Callable[[], None],
+    reconsider: Reconsider[Ids],
 ) -> Chaining | None:
-    """If rounds that begin with these rows are worth their while."""
+    """If rounds that begin with these rows are worth their while. Rows of the tables share lines from then on."""
     own = [tables[name] for name in relations]
     rows, new = sum(map(len, own)), sum(map(len, queued))
-    if new < LARGE or new * SHARE < rows or any(table.fields[BITS] != BLOCK_BITS for table in own):
+    are_shared = all(table.fields[BITS] == BLOCK_BITS for table in own)
+    if not are_shared and not may_share():
         return None
     seen = [_seen(chain, forbid, relations) for _, chain, forbid in plans]
     others = tuple(dict.fromkeys(each for steps in seen for each in steps if each.relation not in relations))
     if sum(len(tables[each.relation]) for each in others) > OTHERS_A_ROW * rows:
         return None
     columns = [_columns(tables[each.relation], each.forbid) for each in others]
+    most = LARGEST if are_shared else LARGEST_SCATTERED
+    most = min(most, WORDS_A_ROW * rows, WORDS_A_NEW_ROW * new // len(plans))
+    if columns and Universe(np.concatenate(columns, axis=None)).size > most:
+        return None  # without a look at all rows
     universe = Universe(np.concatenate([*columns, *map(_columns, own)], axis=None))
-    if universe.size > min(LARGEST, WORDS_A_ROW * rows) or universe.size * len(plans) > WORDS_A_NEW_ROW * new:
+    if universe.size > most:
         return None
     # A row has at most as many derivations by a plan, in all rounds, as there are ways to choose the nodes between its ends.
     if sum(len(universe.words) ** (len(steps) - 1) for steps in seen) >= COUNTABLE:
         return None
+    if not are_shared:
+        batches = _share_lines(relations, own, queued, reconsider)
+        if batches is None:
+            return None
+        queued = batches
     grids = [
         universe.grid(*(pair[::-1] if each.is_turned else pair)) for each, pair in zip(others, columns, strict=True)
     ]
@@ -194,13 +197,28 @@ def begin_chaining(
         ]
         for line in seen
     ]
-    return Chaining(own, universe, grids, list(zip(heads, steps, strict=True)), queued, look=look)
+    chosen, described = dict(zip(relations, own, strict=True)), list(zip(heads, steps, strict=True))
+    return Chaining(chosen, universe, grids, described, queued, look=look, chose_lines=are_shared)
 
 
 def _columns(table: Table, forbid: int = 0) -> Lines:
     """Those of the rows without these flags, one under the other."""
     ids = table.ids(forbid)
     return np.stack([table.column(ids, 0), table.column(ids, 1)])
+
+
+def _share_lines(
+    relations: Sequence[str], tables: Sequence[Table], queued: Sequence[Ids], reconsider: Reconsider[Ids]
+) -> list[Ids] | None:
+    """Has rows of tables share lines. What the queued ones are called then; None if rows may get no other numbers now."""
+    for table in tables:
+        table.is_to_share = True
+    moved = reconsider()
+    for table in tables:
+        table.is_to_share = False
+    if any(table.fields[BITS] != BLOCK_BITS for table in tables):
+        return None
+    return [moved[name][ids] if name in moved else ids for name, ids in zip(relations, queued, strict=True)]
 
 
 def _make_lines(table: Table, more: int, most: int) -> None:
@@ -213,21 +231,24 @@ def _make_lines(table: Table, more: int, most: int) -> None:
 class Chaining:
     """Rounds of chains, on tables in which 64 rows share a line. A plan is the table that it derives and the grids of its steps.
 
-    `done` are the rows that became present, `queued` those that are to become so next.
+    `added` are the rows that became present and came in this epoch, `queued` those that are to become present next.
+    `chose_lines`: the tables have shared lines of their own choice, and not because they were asked to.
     """
 
     def __init__(
         self,
-        tables: Sequence[Table],
+        tables: Mapping[str, Table],
         universe: Universe,
         others: Sequence[Lines],
         plans: Sequence[tuple[int, Sequence[int]]],
         queued: Sequence[Ids],
         *,
         look: Callable[[], None],
+        chose_lines: bool,
     ) -> None:
-        self.tables, self.universe, self.queued, self.look = tables, universe, list(queued), look
-        self.done: list[list[Ids]] = [[ids[:0]] for ids in queued]
+        self.relations, self.tables, self.universe = list(tables), list(tables.values()), universe
+        self.queued, self.look, self.chose_lines = list(queued), look, chose_lines
+        self.added: list[list[Ids]] = [[ids[:0]] for ids in queued]
         self.rounds = self.met = 0
         self.last = -1  # the number of a plan that derived something new last
         longest = max(len(steps) for _, steps in plans)
@@ -236,17 +257,28 @@ class Chaining:
             line[: chains.STEPS + len(steps)] = (head, len(steps), *steps)
         nodes, words = len(universe.words), len(universe.highs.words)
         self.lines_of: Ids = np.full((len(tables) * nodes, words), -1, dtype=np.int32)
+        # Of each table, the rows that are present, and those that will come with the next round.
+        self.present, self.following = np.zeros((2, len(tables), nodes, words), dtype=np.int64)
         own = chains.PARTS * len(tables)
-        self.grids = np.zeros((own + len(others), nodes, words), dtype=np.int64)
+        packed = own + len(others)
+        self.leading: Lines = np.zeros((packed, words), dtype=np.int64)
+        self.begins: Lines = np.zeros((packed, nodes + 1), dtype=np.int64)
+        self.places, self.words = (
+            np.empty((packed, universe.size), np.int32),
+            np.empty((packed, universe.size), np.int64),
+        )
         for at, grid in enumerate(others):
-            self.grids[own + at] = grid
-        for at, (table, batch) in enumerate(zip(tables, queued, strict=True)):
+            self._pack(grid, self.following[0], own + at, 1)
+        for at, (table, batch) in enumerate(zip(self.tables, queued, strict=True)):
             ids = table.ids()
             cells = universe.cells(table.column(ids, 0), table.column(ids, 1))
             self.lines_of[at * nodes : (at + 1) * nodes].reshape(-1)[cells] = ids >> BLOCK_BITS
-            for part, rows in ((chains.NOW, table.ids(HIDDEN)), (chains.NEXT, batch)):
-                grid = universe.grid(table.column(rows, 0), table.column(rows, 1))
-                self.grids[chains.PARTS * at + part] = grid
+            for grids, rows in ((self.present, table.ids(HIDDEN)), (self.following, batch)):
+                grids[at] = universe.grid(table.column(rows, 0), table.column(rows, 1))
+
+    def _pack(self, present: Lines, following: Lines, first: int, parts: int) -> None:
+        bits, packed = self.universe.bits, (self.leading, self.begins, self.places, self.words)
+        chains.pack(present, following, first, parts, bits, *packed)
 
     def follow(self, rank: int, enough: Enough) -> None:
         """Takes rounds as long as they are worth their while, with the ranks after this one, or until it is enough."""
@@ -263,48 +295,58 @@ class Chaining:
                 patience -= price
                 if patience < 0:
                     break
-            self._round(rank + self.rounds + 1)
+            self._round(rank + self.rounds + 1, parallel.threads(new))
         for table, first in zip(self.tables, before, strict=True):
             table.end_lines(first)
             table.forget_links()
 
-    def _round(self, rank: int) -> None:
+    def leave(self, reconsider: Reconsider[Ids]) -> tuple[dict[str, Ids], dict[str, Ids]]:
+        """The rows that came, and those that are next. Tables that were asked to share lines choose for themselves again."""
+        found = [dict(zip(self.relations, map(np.concatenate, self.added), strict=True))]
+        found.append({name: ids for name, ids in zip(self.relations, self.queued, strict=True) if len(ids)})
+        if not self.chose_lines:
+            for table in self.tables:
+                table.looked_at = 0
+            for name, moved in reconsider().items():
+                for batches in found:
+                    if name in batches:
+                        batches[name] = moved[batches[name]]
+        return found[0], found[1]
+
+    def _round(self, rank: int, threads: int) -> None:
         self.rounds += 1
         for at, (table, batch) in enumerate(zip(self.tables, self.queued, strict=True)):
-            table.activate(batch, rank, is_batch=False)
-            self.done[at].append(batch)
-            now, before, came, following = self.grids[chains.PARTS * at : chains.PARTS * (at + 1)]
-            before[:], came[:] = now, following
-            now |= following
-            following[:] = 0
-        spans = self.universe.spans(self.grids)
-        leading = self.universe.leading(spans)
+            self.added[at].append(table.activate(batch, rank, is_batch=False))
+            self._pack(self.present[at], self.following[at], chains.PARTS * at, chains.PARTS)
         addresses = np.array([table.address for table in self.tables], dtype=np.int64)
-        told, ends = np.zeros(chains.TOLD, dtype=np.int64), np.zeros(len(self.tables) + 1, dtype=np.int64)
-        told[chains.RANK] = rank
-        words, queue = len(self.universe.highs.words), np.empty(1 << 16, dtype=np.int32)
-        while told[chains.HEAD] < len(self.tables):
-            _make_lines(self.tables[told[chains.HEAD]], words, self.universe.size)
-            if len(queue) - told[chains.LISTED] < words << BLOCK_BITS:
-                queue = np.concatenate([queue, np.empty(len(queue) + (words << BLOCK_BITS), dtype=np.int32)])
-            told[chains.FUEL] = FUEL
+        turns, told = np.zeros(1, dtype=np.int64), np.zeros((threads, chains.TOLD), dtype=np.int64)
+        told[:, chains.RANK], told[:, chains.TURN] = rank, -1
+        ends = np.zeros((threads, len(self.tables) + 1), dtype=np.int64)
+        queues = [np.empty(1 << 16, dtype=np.int32) for _ in range(threads)]
+        nodes, words = len(self.universe.words), len(self.universe.highs.words)
+
+        def follow(thread: int) -> None:
             chains.follow_chains(
-                told,
-                addresses,
-                self.plans,
-                self.grids,
-                spans,
-                leading,
-                self.universe.nodes_at,
-                self.universe.words,
-                self.universe.highs.words,
-                self.lines_of,
-                queue,
-                ends[1:],
+                *(told[thread], turns, threads, addresses, self.plans),
+                *(self.leading, self.begins, self.places, self.words, self.universe.nodes_at),
+                *(self.universe.words, self.universe.highs.words, self.following, self.lines_of),
+                *(queues[thread], ends[thread, 1:]),
             )
+
+        while min(told[:, chains.TURN]) < nodes * len(self.tables):
+            for table in self.tables:
+                _make_lines(table, threads * words, self.universe.size)
+            for at, queue in enumerate(queues):
+                if len(queue) - told[at, chains.LISTED] < words << BLOCK_BITS:
+                    queues[at] = np.concatenate([queue, np.empty(len(queue) + (words << BLOCK_BITS), dtype=np.int32)])
+            told[:, chains.FUEL] = FUEL
+            parallel.run([partial(follow, thread) for thread in range(threads)])
             self.look()
-        self.met += int(told[chains.MET])
-        self.queued = [queue[begin:end].copy() for begin, end in pairwise(ends.tolist())]
+        self.met += int(told[:, chains.MET].sum())
+        ends = np.maximum.accumulate(ends, axis=1)
+        for head in range(len(self.tables)):
+            cuts = zip(queues, ends[:, head].tolist(), ends[:, head + 1].tolist(), strict=True)
+            self.queued[head] = np.concatenate([queue[begin:end] for queue, begin, end in cuts])
         for number, head in enumerate(self.plans[:, chains.DERIVED].tolist()):
             if len(self.queued[head]):
                 self.last = number

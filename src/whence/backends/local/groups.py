@@ -6,13 +6,15 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from whence.backends.local import best
-from whence.backends.local.arrays import Ids, Lines, without
+from whence.backends.local import best, gathered, parallel
+from whence.backends.local.arrays import Ids, Lines, listed, without
 from whence.backends.local.functors import placeholder_of
+from whence.backends.local.gathered import GREATEST, LEAST, SUM, Gathered
 from whence.backends.local.hashing import distinct_lines
 from whence.backends.local.settling import is_of_numbers
 from whence.backends.local.table import Table
@@ -38,6 +40,8 @@ class LocalGroups:
     tables: dict[str, Table]
     dictionary: Dictionary
     warned: set[str] = field(default_factory=set)
+    # All groups there are, if all rows came to an input in this epoch; it stays as it is until the end.
+    gathered: Gathered | None = None
 
     @property
     def is_of_numbers(self) -> bool:
@@ -50,13 +54,31 @@ class LocalGroups:
             columns = spec.key_columns
         elif relation == spec.context:
             columns = tuple(range(len(columns)))
-        return distinct_lines(self.tables[relation].part(ids, columns))
+        table, ids = self.tables[relation], listed(ids)
+        if not parallel.is_worthwhile(len(ids)):
+            return distinct_lines(table.part(ids, columns))
+
+        def keys_of(share: Ids) -> Lines:
+            return distinct_lines(table.part(share, columns))
+
+        return self.merge(
+            parallel.run([partial(keys_of, each) for each in np.array_split(ids, parallel.threads(len(ids)))])
+        )
+
+    def keys_of_added(self, relation: str, ids: Ids) -> Lines:
+        spec, table = self.spec, self.tables[relation]
+        is_all = relation == spec.rows and len(ids) == len(table) >= gathered.MANY
+        if not is_all or (how := way_to_gather(spec)) is None:
+            return self.keys_of(relation, ids)
+        self.gathered = Gathered(table, spec.key_columns, spec.value_column, how)
+        return self.gathered.keys
 
     def the_only_key(self) -> Lines:
         return np.zeros((1, 0), dtype=np.int64)
 
     def merge(self, batches: Sequence[Lines]) -> Lines:
-        return batches[0] if len(batches) == 1 else distinct_lines(np.concatenate(batches))
+        filled = [batch for batch in batches if len(batch)] or batches[:1]
+        return filled[0] if len(filled) == 1 else distinct_lines(np.concatenate(filled))
 
     def improved(self, ids: Ids, absent: int) -> Lines:
         keys, results = self._compared(ids, absent)
@@ -103,11 +125,13 @@ class LocalGroups:
         return keys[~has_row]
 
     def regroup(self, keys: Lines, forbid: Mapping[str, int], absent: int) -> tuple[Lines, Lines]:
-        if self._is_by_numbers:
+        if self.gathered is None and self._is_by_numbers:
             return self._regroup(keys, forbid, absent, by_rank=False)
+        after = self._aggregated(keys, forbid) if self.gathered is None else self._come_to(self.gathered, keys, forbid)
         table = self.tables[self.spec.output]
+        if not len(table):
+            return after[:0], after
         _, before = self._rows_of(keys, absent)
-        after = self._aggregated(keys, forbid)
         stay = table.find(after, absent)
         return table.keys(without(before, stay)), after[stay < 0]
 
@@ -161,7 +185,7 @@ class LocalGroups:
             keys = keys[asked]
             below = None if below is None else below[asked]
         rows = self.tables[spec.rows]
-        groups, matches = rows.index(spec.key_columns).probe(keys, forbid[spec.rows])
+        groups, matches = _rows_by_group(rows, spec.key_columns, keys, forbid[spec.rows])
         if below is not None and spec.rows in recursive:
             lower = rows.ranks(matches) < below[groups]
             groups, matches = groups[lower], matches[lower]
@@ -173,11 +197,25 @@ class LocalGroups:
             self.warned.add(reason)
             message = f"{self._where}: {reason}; nothing is derived there"
             warnings.warn(message, EvaluationWarning, stacklevel=2)
+        return self._lines(keys, words)[defined]
+
+    def _come_to(self, groups: Gathered, keys: Lines, forbid: Mapping[str, int]) -> Lines:
+        """The rows that groups aggregate to, from all groups there are."""
+        spec = self.spec
+        if spec.context is not None:
+            keys = keys[self.tables[spec.context].find(keys, forbid[spec.context]) >= 0]
+        sizes, values = groups.of(keys)
+        lines = self._lines(keys, sizes if spec.op == "count" else values)
+        return lines if spec.has_empty_groups else lines[sizes > 0]
+
+    def _lines(self, keys: Lines, values: Words) -> Lines:
+        """Rows of the output."""
+        spec = self.spec
         lines: Lines = np.empty((len(keys), len(spec.output_keys) + 1), dtype=np.int64)
         for at, column in enumerate(spec.output_keys):
             lines[:, column] = keys[:, at]
-        lines[:, spec.output_value] = words
-        return lines[defined]
+        lines[:, spec.output_value] = values
+        return lines
 
     def _refuse_negative(self, values: Words) -> None:
         assert self.spec.value_kind is not None
@@ -191,6 +229,30 @@ class LocalGroups:
     def _where(self) -> str:
         place = self.program.source.place(self.spec.span)
         return f"{place.file.name}:{place.line}: rule {self.spec.rule}"
+
+
+def way_to_gather(spec: AggregateSpec) -> int | None:
+    """How the values of a group are put together one by one, in any order; None if that is not all there is to it."""
+    if spec.recursive:
+        return None
+    if spec.op == "count" and spec.value_column is None:
+        return SUM
+    if spec.op == "sum" and spec.value_kind in (NUMBER, UNSIGNED):
+        return SUM
+    if spec.op in ("min", "max") and spec.value_kind is not None and is_whole(spec.value_kind):
+        return LEAST if spec.op == "min" else GREATEST
+    return None
+
+
+def _rows_by_group(table: Table, columns: tuple[int, ...], keys: Lines, forbid: int) -> tuple[Ids, Ids]:
+    """The rows of groups, one group after the other: which of the keys, and the row."""
+    index, threads = table.index(columns), min(len(keys), parallel.threads(len(table)))
+    if threads < 2:
+        return index.probe(keys, forbid)
+    shares = np.array_split(np.arange(len(keys)), threads)
+    found = parallel.run([partial(index.probe, keys[share], forbid) for share in shares])
+    groups = [picks + share[0] for (picks, _), share in zip(found, shares, strict=True)]
+    return np.concatenate(groups, dtype=np.int32), np.concatenate([matches for _, matches in found])
 
 
 def aggregate_groups(

@@ -131,7 +131,8 @@ def hash_block(handle: Any, keys: Any, start: int, size: int, hashes: Any) -> No
     """Hashes `size` keys from the one at `start`, and asks for the slots and then for the lines they may be in."""
     slots_at, lines_at = handle[SLOTS], handle[LINES]
     mask, columns, length, bits = handle[MASK], handle[COLUMNS], 4 * handle[WIDTH], handle[BITS]
-    low, own = (np.int64(1) << bits) - 1, (4 * (handle[WIDTH] - columns * handle[STEP])) >> bits
+    low, first = (np.int64(1) << bits) - 1, 4 * columns * handle[STEP]
+    own = (length - first) >> bits
     for at in range(size):
         hashes[at] = hash_key(keys, 2 * columns * (start + at), columns, bits)
         prefetch(slots_at + 4 * (hashes[at] & mask))
@@ -140,9 +141,11 @@ def hash_block(handle: Any, keys: Any, start: int, size: int, hashes: Any) -> No
         word = np.int64(slots[hashes[at] & mask])
         if (word ^ hashes[at]) & (FULL ^ mask) == 0:
             place = lines_at + length * (word & mask)
-            if low:
-                place += own * (word_at(keys, 2 * columns * (start + at), columns - 1, 2) & low)
             prefetch(place)
+            if low:  # what is known of a row of a long line, from its first half to its last
+                place += first + own * (word_at(keys, 2 * columns * (start + at), columns - 1, 2) & low)
+                prefetch(place)
+                prefetch(place + own - 4)
 
 
 @kernel("int int int int")

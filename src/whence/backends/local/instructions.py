@@ -15,6 +15,8 @@ from whence.backends.local.bundles import Source
 from whence.backends.local.cells import Cells
 from whence.backends.local.choices import Choice, Choosing
 from whence.backends.local.memory import address_of
+from whence.backends.local.sieves import AREA, AREAS
+from whence.backends.local.sieving import Placed, Sieving
 from whence.backends.local.table import Table
 from whence.backends.local.words import Words
 from whence.engine.protocol import Forbid
@@ -45,6 +47,7 @@ class Needs(NamedTuple):
     registers: int
     key: int
     head: int
+    sieves: int
 
 
 class Workspace:
@@ -58,6 +61,8 @@ class Workspace:
         self.head_ranks: Ids = scratch.array("ranks", BUFFER).view(np.int32)[:BUFFER]
         self.state: Words = np.zeros(machine.SIZES + 3 * needs.joins, dtype=np.int64)
         self.state[machine.LEVELS] = needs.joins
+        self.marks = scratch.array("marks", AREAS + AREA * needs.sieves) if needs.sieves else self.state
+        self.state[machine.MARKS] = address_of(self.marks)
         depths, registers, _ = self.blocks.shape
         # For compiled loops that run plans: the arrays, in the order that `plans` tells.
         self.described = [
@@ -73,8 +78,8 @@ class Instructions:
 
     In `code` the places are left out that hold the address of a relation's `rows`, of its rows found by value (`slots`), of an
     index on some columns, and the flags (`masks`) that a step does not want to see. `choices` are joins that may be made with
-    other atoms, `constants` the words in it that a dictionary gave out. What makes records, branches or lists runs in one thread
-    only. With a `source`, heads are those of bundles.
+    other atoms, `sieves` what spares them rows, `constants` the words in it that a dictionary gave out. What makes records,
+    branches or lists runs in one thread only. With a `source`, heads are those of bundles.
     """
 
     code: Words
@@ -83,6 +88,7 @@ class Instructions:
     indexes: Sequence[tuple[int, str, tuple[int, ...]]]
     masks: Sequence[tuple[int, Join | Check]]
     choices: Sequence[Choice]
+    sieves: Sequence[Placed]
     makes: Sequence[Cells]
     constants: frozenset[tuple[Kind, int]]
     needs: Needs
@@ -105,31 +111,41 @@ class Instructions:
             Choosing(each, tables[each.relation].index(each.columns), [tables[name] for _, name, _ in each.others])
             for each in self.choices
         ]
+        joined = [tables[name].index(columns) for _, name, columns in self.indexes]
+        sieving = [
+            Sieving(each, joined[: each.joins + len(each.levels) - 1], [tables[name] for _, name, _ in each.levels])
+            for each in self.sieves
+        ]
         indexed = {name: tables[name] for _, name, _ in self.indexes}
         indexed |= {name: tables[name] for each in self.choices for _, name, _ in each.others}
+        indexed |= {name: tables[name] for each in self.sieves for _, name, _ in each.levels}
         source = None if self.source is None else tables[self.source.relation]
-        return Assembled(self, code, tuple(indexed.values()), choosing, workspace, source)
+        return Assembled(self, code, tuple(indexed.values()), choosing, sieving, workspace, source)
 
 
 @dataclass(slots=True, eq=False)
 class Assembled:
     """Instructions with the addresses of tables in their places; `tables` are those whose indexes they use, or will if they
-    come to a choice, and `source` is the one whose rows are passed on in bundles.
+    come to a choice or a sieve, and `source` is the one whose rows are passed on in bundles.
     """
 
     instructions: Instructions
     code: Words
     tables: tuple[Table, ...]
     choosing: list[Choosing]
+    sieving: list[Sieving]
     workspace: Workspace
     source: Table | None = None
     is_last: bool = False
 
-    def start(self, forbid: Forbid) -> None:
+    def start(self, forbid: Forbid, count: int = 0) -> None:
+        """From so many rows on, if that is known."""
         for table in self.tables:
             table.link_new()
         if self.choosing:
             self.choosing = [each for each in self.choosing if not each.begins(self.code)]
+        if self.sieving:
+            self.sieving = [each for each in self.sieving if not each.begins(self.code, count)]
         for place, step in self.instructions.masks:
             self.code[place] = forbid(step)
         state = self.workspace.state

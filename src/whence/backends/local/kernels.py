@@ -212,16 +212,17 @@ def append_rows(address: int, keys: Any, start: int) -> int:
     return line
 
 
-# Two threads can claim rows at once: each takes the keys whose slots begin in its half of the slots, and the lines it makes go to
-# where the other makes none. What would cross into the other half is left for later, and so is what finds no room.
+# Several threads can claim rows at once: each takes the keys whose slots begin in its share of the slots, and the lines it makes
+# go to where no other makes any. What would cross into the next share is left for later, and so is what finds no room.
 
 
-@kernel("int lines ids int int int ids ids ids ids words")
-def claim_half(
+@kernel("int lines ids int int int int ids ids ids ids words")
+def claim_share(
     address: int,
     keys: Any,
     ranks: Any,
-    upper: int,
+    thread: int,
+    threads: int,
     first: int,
     most: int,
     queue: Any,
@@ -230,7 +231,7 @@ def claim_half(
     left: Any,
     ends: Any,
 ) -> None:
-    """`claim_rows` for one half of the slots, with at most so many new lines from `first` on, for which there must be room.
+    """`claim_rows` for one share of the slots, with at most so many new lines from `first` on, for which there must be room.
 
     `fresh` are the rows made, `taken` the slots of the lines made, `left` the keys left for later. `ends` says how many there are
     in `queue`, `taken` and `left`, how many slots were empty before, and how many there are in `fresh`.
@@ -241,14 +242,13 @@ def claim_half(
     shape, low = shape_of(table), (np.int64(1) << bits) - 1
     words, total = halves_at(keys.ctypes.data), keys.shape[0]
     hashes, own = np.empty(BLOCK, dtype=np.int64), np.empty(BLOCK, dtype=np.int64)
-    half = (mask + 1) >> 1
-    stop = half * (upper + 1)
+    begin, stop = (mask + 1) * thread // threads, (mask + 1) * (thread + 1) // threads
     listed, made, later, filled, rows = np.int64(0), np.int64(0), np.int64(0), np.int64(0), np.int64(0)
     for start in range(0, total, BLOCK):
         size = 0
         for line in range(start, min(start + BLOCK, total)):
             hashed = hash_key(words, 2 * columns * line, columns, bits)
-            if ((hashed & mask) >= half) == upper:
+            if begin <= hashed & mask < stop:
                 hashes[size], own[size] = hashed, line
                 size += 1
                 prefetch(table[SLOTS] + 4 * (hashed & mask))
@@ -311,7 +311,7 @@ def claim_half(
 
 @kernel("int int int ids int")
 def move_lines(address: int, first: int, down: int, taken: Any, made: int) -> None:
-    """Moves the lines that `claim_half` made from `first` on down."""
+    """Moves the lines that `claim_share` made from `first` on down."""
     table = words_at(address)
     lines, slots, width = halves_at(table[LINES]), halves_at(table[SLOTS]), table[WIDTH]
     for at in range(first * width, (first + made) * width):
@@ -351,17 +351,24 @@ def find_rows(address: int, forbid: int, having: int, keys: Any, out: Any) -> No
 
 @kernel("int lines ids ids")
 def drop_supports(address: int, keys: Any, ranks: Any, lost: Any) -> int:
-    """One derivation less for each key's row. Rows that lose their last well-founded one are suspended and listed."""
+    """One derivation less for each key's row, which is there. Rows that lose their last well-founded one are suspended and
+    listed.
+    """
     table = words_at(address)
-    lines, shape, columns = halves_at(table[LINES]), shape_of(table), table[COLUMNS]
-    words = halves_at(keys.ctypes.data)
+    lines, slots, shape = halves_at(table[LINES]), halves_at(table[SLOTS]), shape_of(table)
+    layout, mask, columns, bits = layout_of(table), table[MASK], table[COLUMNS], table[BITS]
+    words, low = halves_at(keys.ctypes.data), (np.int64(1) << bits) - 1
     hashes = np.empty(BLOCK, dtype=np.int64)
     end = 0
     for start in range(0, keys.shape[0], BLOCK):
         size = min(BLOCK, keys.shape[0] - start)
         hash_block(table, words, start, size, hashes)
         for at in range(size):
-            row = find_row(table, words, 2 * columns * (start + at), hashes[at])
+            key = 2 * columns * (start + at)
+            line, _ = seek(slots, mask, hashes[at], lines, layout, words, key)
+            row = line << bits
+            if bits:
+                row |= word_at(words, key, columns - 1, 2) & low
             base = row_end(shape, row)
             lines[base - COUNT] -= 1
             if not lines[base - FLAGS] & SUSPENDED and ranks[start + at] < lines[base - RANK]:
@@ -416,6 +423,11 @@ def erase_rows(address: int, ids: Any) -> None:
         while slots[slot] != word:
             slot = (slot + 1) & mask
         slots[slot] = DELETED
+        if slots[(slot + 1) & mask] == EMPTY:  # no look-up has to go on from here
+            while slots[slot] == DELETED:
+                slots[slot] = EMPTY
+                table[FILLED] -= 1
+                slot = (slot - 1) & mask
         lines[row_end(shape, line << bits) - FLAGS] = FREE | UNUSED
         free[table[FREE_COUNT]] = line
         table[FREE_COUNT] += 1

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from whence.backends.local.hashing import (
+    BLOCK,
     CAPACITY,
     COLUMNS,
     FILLED,
@@ -27,6 +28,7 @@ from whence.backends.local.hashing import (
     WIDTH,
     find_line,
     hash_at,
+    hash_block,
     layout_of,
     row_word,
     same_words,
@@ -114,15 +116,30 @@ def has_gaps(index: Any) -> bool:
     return index[ARENA_USED] > 3 * index[ROWS] + 1024  # type: ignore[no-any-return]
 
 
+@compiled
+def ask_ahead(index: Any, rows: Any, start: int, size: int, keys: Any, hashes: Any) -> None:
+    """Asks for the memory of the keys that some rows have, at most `BLOCK`."""
+    table, columns = words_at(index[TABLE]), index[COLUMNS]
+    lines, shape = halves_at(table[LINES]), shape_of(table)
+    for at in range(size):
+        for column in range(columns):
+            keys[columns * at + column] = row_word(lines, shape, np.int64(rows[start + at]), index[PROJECTION + column])
+    hash_block(index, halves_at(keys.ctypes.data), np.int64(0), size, hashes)
+
+
 @kernel("int ids int")
 def link_rows(address: int, ids: Any, start: int) -> int:
     """Puts rows into the index. Returns the number done: fewer than all if there is no room."""
     index = words_at(address)
     scratch = np.empty(2 * index[COLUMNS] + 1, dtype=np.int32)
     key = halves_at(scratch.ctypes.data)
-    for at in range(start, len(ids)):
-        if not link_row(index, np.int64(ids[at]), key):
-            return at
+    keys, hashes = np.empty(index[COLUMNS] * BLOCK, dtype=np.int64), np.empty(BLOCK, dtype=np.int64)
+    for first in range(start, len(ids), BLOCK):
+        end = min(first + BLOCK, len(ids))
+        ask_ahead(index, ids, first, end - first, keys, hashes)
+        for at in range(first, end):
+            if not link_row(index, np.int64(ids[at]), key):
+                return at
     return len(ids)
 
 
@@ -145,10 +162,14 @@ def link_waiting(address: int, indexes: Any, number: int) -> bool:
                 return False
             scratch = np.empty(2 * index[COLUMNS] + 1, dtype=np.int32)
             key = halves_at(scratch.ctypes.data)
+            keys, hashes = np.empty(index[COLUMNS] * BLOCK, dtype=np.int64), np.empty(BLOCK, dtype=np.int64)
             while index[READY] < total:
-                if not link_row(index, np.int64(waiting[index[READY]]), key):
-                    return False
-                index[READY] += 1
+                end = min(index[READY] + BLOCK, total)
+                ask_ahead(index, waiting, index[READY], end - index[READY], keys, hashes)
+                while index[READY] < end:
+                    if not link_row(index, np.int64(waiting[index[READY]]), key):
+                        return False
+                    index[READY] += 1
     for each in range(indexes.shape[0]):
         if indexes[each, 0] == number:
             words_at(indexes[each, 1])[READY] = 0
@@ -232,20 +253,22 @@ def unlink_rows(address: int, ids: Any) -> None:
     index = words_at(address)
     width, columns = index[WIDTH], index[COLUMNS]
     lines, arena, place = halves_at(index[LINES]), halves_at(index[ARENA]), halves_at(index[PLACE])
-    scratch = np.empty(2 * columns + 1, dtype=np.int32)
-    key = halves_at(scratch.ctypes.data)
-    for at in range(len(ids)):
-        row = np.int64(ids[at])
-        project(index, row, key)
-        base = (find_line(index, key, 0, hash_at(key, 0, columns, 2)) + 1) * width
-        begin, length = np.int64(lines[base - BEGIN]), np.int64(lines[base - LENGTH])
-        last = arena[begin + length - 1]
-        lines[base - LENGTH] = length - 1
-        if index[PLACE_SIZE] > 0:
-            arena[begin + place[row]] = last
-            place[last] = place[row]
-        else:
-            arena[begin + place_in(arena, begin, length, row)] = last
+    keys, hashes = np.empty(columns * BLOCK, dtype=np.int64), np.empty(BLOCK, dtype=np.int64)
+    words = halves_at(keys.ctypes.data)
+    for start in range(0, len(ids), BLOCK):
+        size = min(BLOCK, len(ids) - start)
+        ask_ahead(index, ids, start, size, keys, hashes)
+        for at in range(size):
+            row = np.int64(ids[start + at])
+            base = (find_line(index, words, 2 * columns * at, hashes[at]) + 1) * width
+            begin, length = np.int64(lines[base - BEGIN]), np.int64(lines[base - LENGTH])
+            last = arena[begin + length - 1]
+            lines[base - LENGTH] = length - 1
+            if index[PLACE_SIZE] > 0:
+                arena[begin + place[row]] = last
+                place[last] = place[row]
+            else:
+                arena[begin + place_in(arena, begin, length, row)] = last
     index[ROWS] -= len(ids)
 
 

@@ -12,11 +12,13 @@ Where several atoms that are otherwise bound have the next variable, as in a tri
 others are then asked. The machine *chooses* for each line the atom with the fewest rows, so that no more is looked at than is in
 the shortest list. The joins of these atoms take turns with the lines of a block, each with those that were given to it.
 
-Instructions are runs of int64: an operation, its length, its operands. An operand is two words: what
-it is, and which. Tables and indexes are named by the addresses of their handles. In front stands what is done with the
-changed rows: their table, whether it is recursive, then how many columns go into registers, are compared with a constant, and are
-compared with each other, the registers for a row and for its bits if rows of a line go together (see `bundles`; or -1), and the
-columns in turn.
+Where a later step asks for a value that a join finds, together with others that many lines have in common, the join has a
+*sieve* (see `sieves`), and most of the rows that would be dropped later are not joined at all.
+
+Instructions are runs of int64: an operation, its length, its operands (see `operands`). Tables and indexes are named by the
+addresses of their handles. In front stands what is done with the changed rows: their table, whether it is recursive, then how
+many columns go into registers, are compared with a constant, and are compared with each other, the registers for a row and for
+its bits if rows of a line go together (see `bundles`; or -1), and the columns in turn.
 """
 
 from __future__ import annotations
@@ -46,16 +48,17 @@ from whence.backends.local.hashing import (
 from whence.backends.local.kernels import FLAGS, RANK, find_row, row_end
 from whence.backends.local.links import ARENA, BEGIN, LENGTH
 from whence.backends.local.memory import compiled, halves_at, kernel, prefetch, words_at
+from whence.backends.local.operands import COLUMN, CONSTANT, REGISTER, load_operands
+from whence.backends.local.sieves import LOOKED, SHIFT, TESTED, UNTIL, area_of, mark_run, sift
 from whence.lang.sizes import LARGEST_STRUCTURE
 
 JOIN, CHECK, COMPARE, COMPUTE, EMIT, EMIT_JOINED, BUILD, TAKE_APART, EMIT_BUNDLES, JUMP = range(1, 11)
-# What an operand is: a register, a constant's word or, in heads right behind a join, a column of the row joined with.
-REGISTER, CONSTANT, COLUMN = range(3)
 # Where the lists of an instruction begin.
-SCAN, JOINED, CHECKED, COMPARED, BUILT, TAKEN = 7, 12, 8, 5, 7, 6
+SCAN, JOINED, CHECKED, COMPARED, BUILT, TAKEN = 7, 13, 8, 5, 7, 6
 # In a join: the place of the choice that it is one of, or 0, and which. There are the registers for where rows begin and end and
-# for whose they are, how many joins there are, and their places.
-CHOICE, NUMBER = 10, 11
+# for whose they are, how many joins there are, and their places. Then the place of the join's sieve: less than 0 if that is not
+# in use, 0 if there is none.
+CHOICE, NUMBER, SIEVE = 10, 11, 12
 CHOSEN_BEGIN, CHOSEN_END, GIVEN_TO, JOINS, CHOSEN_FROM = range(5)
 EQUAL, UNEQUAL, LESS, LESS_EQUAL, GREATER, GREATER_EQUAL = range(6)
 ADD, SUBTRACT, MULTIPLY, NEGATE, BIT_AND, BIT_OR, BIT_XOR, BIT_NOT, MINIMUM, MAXIMUM, COPY = range(11)
@@ -68,9 +71,9 @@ BLOCK = 256
 RANKS, FIRSTS, LASTS = 3, 2, 1
 # What `state` holds: the next changed row, the depth reached, where to go on, and if that is in the middle of the code the
 # instruction and the lines of its block; why the machine stopped, how many lines it may still look at before it does, whose
-# room is used up; how many joins there are; then, for each open join, the lines of its block and how many are done; then where
-# it is in the code.
-NEXT, DEPTH, RESUME, AT, SIZE, STATUS, FUEL, WANTS, LEVELS, SIZES = range(10)
+# room is used up; how many joins there are, where the memory of sieves is; then, for each open join, the lines of its block and
+# how many are done; then where it is in the code.
+NEXT, DEPTH, RESUME, AT, SIZE, STATUS, FUEL, WANTS, LEVELS, MARKS, SIZES = range(11)
 AT_START, AFTER_HEADS, IN_CODE = range(3)
 DONE, IS_FULL, IS_LATE, NEEDS_ROOM, IS_TOO_LARGE = range(5)
 # Some hundredths of a second.
@@ -154,19 +157,6 @@ def load_block(code: Any, ids: Any, start: int, blocks: Any) -> int:
 
 
 @compiled
-def load_operands(code: Any, at: int, count: int, blocks: Any, depth: int, size: int, out: Any) -> None:
-    """Operands as lines of words, one after the other."""
-    for column in range(count):
-        word = code[at + 2 * column + 1]
-        if code[at + 2 * column] == CONSTANT:
-            for line in range(size):
-                out[line * count + column] = word
-        else:
-            for line in range(size):
-                out[line * count + column] = blocks[depth, word, line]
-
-
-@compiled
 def open_join(code: Any, at: int, blocks: Any, depth: int, size: int, keys: Any) -> None:
     """Finds the rows that each line of the block joins with.
 
@@ -235,7 +225,7 @@ def find_joined(code: Any, at: int, blocks: Any, depth: int, size: int, keys: An
 
 
 @compiled
-def match_join(code: Any, at: int, blocks: Any, depth: int, state: Any, pairs: Any) -> int:
+def match_join(code: Any, at: int, blocks: Any, depth: int, state: Any, keys: Any, pairs: Any) -> int:
     """The next pairs of a line and a row that join, as many as a block holds.
 
     Returns their number, which is 0 when there are no more or it takes too long to find one.
@@ -245,21 +235,39 @@ def match_join(code: Any, at: int, blocks: Any, depth: int, state: Any, pairs: A
     arena, forbid, same = halves_at(index[ARENA]), code[at + 4], code[at + 8]
     compared = at + JOINED + 2 * (code[at + 6] + code[at + 7])
     first, last = blocks[depth, blocks.shape[1] - FIRSTS], blocks[depth, blocks.shape[1] - LASTS]
-    picks, rows = pairs[0], pairs[1]
+    picks, rows, sieve = pairs[0], pairs[1], code[at + SIEVE]
+    area = words_at(state[MARKS])
+    if sieve > 0:
+        area = area_of(code, sieve, state[MARKS])
     size, line, end = state[SIZES + 2 * depth], state[SIZES + 2 * depth + 1], 0
     while end == 0 and line < size and state[FUEL] > 0:
-        while end < BLOCK and line < size:
+        before = state[FUEL]
+        while end < BLOCK and line < size and state[FUEL] > 0:
+            if sieve > 0 and line >= area[UNTIL]:
+                state[FUEL] -= mark_run(code, sieve, blocks[depth], line, size, first, last, state[MARKS], keys)
             begin = first[line]
             stop = min(last[line], begin + BLOCK - end)
-            for place in range(begin, stop):
-                picks[end] = line
-                rows[end] = arena[place]
-                end += 1
+            if sieve > 0 and area[SHIFT] > 0:
+                end = sift(area, lines, shape, code[sieve + TESTED], arena, begin, stop, line, pairs, end)
+            else:
+                for place in range(begin, stop):
+                    picks[end] = line
+                    rows[end] = arena[place]
+                    end += 1
             first[line] = stop
+            state[FUEL] -= stop - begin
             if stop == last[line]:
                 line += 1
-        state[FUEL] -= end + 1
-        if forbid or same:
+        if sieve < 0:
+            code[LOOKED - sieve] += before - state[FUEL]
+        state[FUEL] -= 1
+        if forbid and not same:
+            found, end = end, 0
+            for pair in range(found):
+                row = rows[pair]
+                picks[end], rows[end] = picks[pair], row
+                end += not lines[row_end(shape, row) - FLAGS] & forbid
+        elif same:
             found, end = end, 0
             for pair in range(found):
                 row = rows[pair]
@@ -485,7 +493,7 @@ def enumerate_heads(
             going_back, size = False, 0
             while depth > 0:
                 at = state[SIZES + 2 * state[LEVELS] + depth - 1]
-                found = match_join(code, at, blocks, depth - 1, state, pairs)
+                found = match_join(code, at, blocks, depth - 1, state, keys, pairs)
                 if state[FUEL] <= 0 and found == 0:
                     state[DEPTH], state[RESUME], state[STATUS] = depth, AFTER_HEADS, IS_LATE
                     return written
@@ -524,6 +532,8 @@ def enumerate_heads(
         op = code[at]
         if op == JOIN:
             open_join(code, at, blocks, depth, size, keys)
+            if code[at + SIEVE] > 0:
+                area_of(code, code[at + SIEVE], state[MARKS])[UNTIL] = 0
             state[SIZES + 2 * depth], state[SIZES + 2 * depth + 1] = size, 0
             state[SIZES + 2 * state[LEVELS] + depth] = at
             depth += 1

@@ -6,47 +6,27 @@ the address of a handle, whatever it needs, arrays may grow between calls, and i
 
 from __future__ import annotations
 
-import gc
 import hashlib
 import mmap
 import sys
-from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-from llvmlite import ir
-from numba import njit, types
-from numba.core import event
-from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from whence.backends.local.announcing import announce
-from whence.backends.local.apart import Called, Calling, called_by
-from whence.backends.local.taken_in import taken_in
+from whence.backends.local.loop import Called, Intrinsic, Loop, TakenIn
 from whence.engine import protocol
 from whence.lang import sizes
 
-# The loops that Python calls, with the types it calls them with; see `compiling`.
-KERNELS: dict[str, tuple[Any, tuple[Any, ...]]] = {}
+# The loops that Python calls; see `compiling`.
+KERNELS: dict[str, Loop] = {}
 A = TypeVar("A", bound=np.generic)
 _PAGE, _LARGE = 1 << 21, 1 << 22
 
 
-def _pointer_to(element: Any) -> Any:
-    @intrinsic
-    def pointer(_typing: Any, _address: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            return builder.inttoptr(args[0], context.get_value_type(signature.return_type))
-
-        return types.CPointer(element)(types.int64), generate
-
-    return pointer
-
-
 def _digest() -> str:
-    """Of all that goes into the loops. Numba keeps them by the file that a function is in, and does not see that a constant or
-    a function changed that it takes from another file."""
+    """Of all that goes into the loops, from whichever file."""
     sources = [
         Path(__file__).with_stem(name)
         for name in (
@@ -59,15 +39,26 @@ def _digest() -> str:
             "cascade",
             "cells",
             "chains",
+            "compiler",
+            "crossing",
+            "entry",
+            "gathered",
             "hashing",
             "heap",
+            "intrinsics",
             "kernels",
             "links",
+            "loop",
             "machine",
             "memory",
+            "operands",
             "plans",
             "rounds",
+            "sieves",
             "taken_in",
+            "text_in",
+            "text_order",
+            "text_out",
             "waiting",
             "walks",
         )
@@ -76,104 +67,47 @@ def _digest() -> str:
     return hashlib.sha256(joined).hexdigest()[:12]
 
 
-class _Compilations(event.Listener):
-    """Announces what is compiled, and lets nobody collect garbage meanwhile: compiling makes many objects and few cycles, and
-    looking for those takes a sixth of the time."""
-
-    def __init__(self) -> None:
-        self._depth = 0
-        self._collects = False
-
-    def on_start(self, started: event.Event) -> None:
-        announce(started.data["dispatcher"].py_func.__name__)
-        if self._depth == 0:
-            self._collects = gc.isenabled()
-            gc.disable()
-        self._depth += 1
-
-    def on_end(self, _: event.Event) -> None:
-        self._depth -= 1
-        if self._depth == 0 and self._collects:
-            gc.enable()
-
-
-event.register("numba:compile", _Compilations())  # type: ignore[no-untyped-call]
 DIGEST = _digest()
-_njit: Any = njit  # its type does not know all options
 
 
 def compiled(function: Any) -> Any:
     """A function that loops take in."""
-    return taken_in(_njit, function)
+    return TakenIn(function, is_inlined=False)
 
 
 def inlined(function: Any) -> Any:
     """The same for one that is written out wherever it is called: what it takes apart and puts together costs nothing then."""
-    return taken_in(_njit, function, forceinline=True)
+    return TakenIn(function, is_inlined=True)
 
 
 def kernel(arguments: str) -> Any:
     """A compiled loop that Python calls. `arguments` are the types of its arguments, in short."""
 
     def compile_later(function: Any) -> Any:
-        function.__qualname__ += f"_{DIGEST}"
-        dispatcher = _njit(cache=True, nogil=True, no_cfunc_wrapper=True)(function)
-        KERNELS[function.__name__] = (dispatcher, tuple(_TYPES[each] for each in arguments.split()))
-        return Calling(dispatcher) if any(called_by(dispatcher)) else dispatcher
+        KERNELS[function.__name__] = Loop(function, arguments, DIGEST.encode())
+        return KERNELS[function.__name__]
 
     return compile_later
 
 
-@cache
 def called(loop: Any, result: str) -> Any:
     """What compiled code calls to have another loop run, which is not compiled into it; `result` is the type it returns."""
-    dispatcher, arguments = KERNELS[getattr(loop, "dispatcher", loop).py_func.__name__]
-    return Called(dispatcher, arguments, _TYPES[result]).in_compiled_code()
+    return Called(loop, result)
 
 
-# Types, and not their names: what is compiled for a name is kept under that name, where no call looks for it.
-_TYPES: dict[str, Any] = {
-    "none": types.none,
-    "int": types.int64,
-    "ids": types.int32[::1],
-    "words": types.int64[::1],
-    "lines": types.int64[:, ::1],
-    "rows": types.int32[:, ::1],
-    "blocks": types.int64[:, :, ::1],
-}
-
-
-words_at = _pointer_to(types.int64)
-halves_at = _pointer_to(types.int32)
-
-
-def _prefetch(_typing: Any, _address: Any) -> Any:
-    """Asks for the cache line at an address, without waiting for it."""
-
-    def generate(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
-        byte, flag = ir.IntType(8).as_pointer(), ir.IntType(32)
-        function = builder.module.declare_intrinsic(
-            "llvm.prefetch", [byte], ir.FunctionType(ir.VoidType(), [byte, flag, flag, flag])
-        )
-        builder.call(function, [builder.inttoptr(args[0], byte), flag(1), flag(3), flag(1)])
-        return context.get_dummy_value()
-
-    return types.void(types.int64), generate
-
-
-prefetch: Any = intrinsic(_prefetch)
-
-
-def _first_bit(_typing: Any, _word: Any) -> Any:
-    """The place of the lowest bit of a word that is not 0."""
-
-    def generate(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
-        return builder.cttz(args[0], ir.IntType(1)(1))
-
-    return types.int64(types.int64), generate
-
-
-first_bit: Any = intrinsic(_first_bit)
+# The words, halves or bytes at an address, and an array of what is there.
+words_at: Any = Intrinsic("words_at")
+halves_at: Any = Intrinsic("halves_at")
+bytes_at: Any = Intrinsic("bytes_at")
+carray: Any = Intrinsic("carray")
+# The eight bytes from any address on, which need not be that of a word.
+word_within: Any = Intrinsic("word_within")
+# Asks for the cache line at an address, without waiting for it.
+prefetch: Any = Intrinsic("prefetch")
+# The place of the lowest bit of a word that is not 0.
+first_bit: Any = Intrinsic("first_bit")
+# Adds to the word at an address, which other threads may do at the same time; the word before.
+fetch_add: Any = Intrinsic("fetch_add")
 
 
 def address_of(array: NDArray[A]) -> int:

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from whence.backends.local.arrays import Ids, Lines
+from whence.backends.local.arrays import Ids, Lines, listed
 from whence.backends.local.batch import Batch, TracedBatch
 from whence.backends.local.cells import ITEM, NO_ITEM, RECORD
 from whence.backends.local.functors import apply_function, apply_functor, compare
@@ -63,6 +63,7 @@ class OnValues:
             for heads, batch in self._complete(plan, TracedBatch(plan.slots, 1), forbid):
                 yield Trace(heads, batch.rows, batch.absent)
             return
+        ids = listed(ids)
         for start in range(0, len(ids), PORTION):
             first = TracedBatch(plan.slots, 0)
             self._scan(plan, plan.scan, ids[start : start + PORTION], first)

@@ -1,4 +1,4 @@
-"""A second thread for large batches: compiled loops run without the interpreter's lock."""
+"""More threads for large batches, as many as there are cores: compiled loops run without the interpreter's lock."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TypeVar
 
 A = TypeVar("A")
 
-# Handing work over takes some 50 microseconds, which is what a loop needs for a thousand rows.
+# Handing work over takes some 50 microseconds, which is what a loop needs for a thousand rows. So many are worth two threads.
 LARGE = 1 << 14
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
@@ -19,9 +19,14 @@ def is_worthwhile(size: int) -> bool:
     return size >= LARGE and CORES > 1
 
 
+def threads(size: int) -> int:
+    """How many threads had better share a batch of so many rows."""
+    return max(1, min(CORES, 2 * size // LARGE))
+
+
 @contextmanager
 def on_one_core() -> Iterator[None]:
-    """Without a second thread, in a process that is one of several which share the machine's cores."""
+    """Without other threads, in a process that is one of several which share the machine's cores."""
     global CORES  # noqa: PLW0603 - a process does one thing at a time
     before, CORES = CORES, 1
     try:
@@ -30,11 +35,12 @@ def on_one_core() -> Iterator[None]:
         CORES = before
 
 
-class _Helper:
-    """The thread, made when it is first needed. A forked process has none of its parent's threads and makes its own."""
+class _Helpers:
+    """The other threads, made when they are first needed. A forked process has none of its parent's and makes its own."""
 
     def __init__(self) -> None:
         self.executor: ThreadPoolExecutor | None = None
+        self.size = 0
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._forget)
 
@@ -42,18 +48,20 @@ class _Helper:
         self.executor = None
 
     def run(self, calls: Sequence[Callable[[], A]]) -> list[A]:
-        """The results of one call, or of two that are made at the same time."""
-        if len(calls) == 1:
-            return [calls[0]()]
-        if self.executor is None:
-            self.executor = ThreadPoolExecutor(1, thread_name_prefix="whence")
-        one, other = calls
-        future = self.executor.submit(other)
+        """The results of calls that are made at the same time, the first of them in this thread."""
+        first, *others = calls
+        if not others:
+            return [first()]
+        if self.executor is None or self.size < len(others):
+            if self.executor is not None:
+                self.executor.shutdown()
+            self.executor, self.size = ThreadPoolExecutor(len(others), thread_name_prefix="whence"), len(others)
+        futures = [self.executor.submit(call) for call in others]
         try:
-            result = one()
+            result = first()
         finally:
-            wait([future])  # nobody may go on while it works on what is theirs
-        return [result, future.result()]
+            wait(futures)  # nobody may go on while they work on what is theirs
+        return [result, *(future.result() for future in futures)]
 
 
-run = _Helper().run
+run = _Helpers().run

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import carray  # type: ignore[attr-defined]
-
 from whence.backends.local import machine
 from whence.backends.local.machine import BLOCK, DEPTH, NEXT, RESUME, STATUS
-from whence.backends.local.memory import called, compiled, halves_at, words_at
+from whence.backends.local.memory import called, carray, compiled, halves_at, words_at
 
 enumerate_heads = called(machine.enumerate_heads, "int")
 

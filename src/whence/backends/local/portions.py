@@ -8,6 +8,7 @@ rows, derivations and ranks. A portion's rows stay in the cache from its first r
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -91,14 +92,16 @@ class Portions:
         self.begins = ends
         return found
 
-    def halves(self) -> tuple[Portions, Portions]:
-        """What is left in two parts, each with all rows that have its values."""
-        start = sum(self.begins)
-        middle = self.all_values[(start + len(self.all_values)) // 2]
-        cuts = [int(np.searchsorted(values, middle, "left")) for values in self.values]
-        cut = int(np.searchsorted(self.all_values, middle, "left"))
-        ends = [len(batch) for batch in self.batches]
-        return self._part(self.begins, cuts, start, cut), self._part(cuts, ends, cut, len(self.all_values))
+    def shares(self, number: int) -> list[Portions]:
+        """What is left in so many parts, each with all rows that have its values."""
+        start, end = sum(self.begins), len(self.all_values)
+        cuts = [(self.begins, start)]
+        for at in range(1, number):
+            value = self.all_values[start + (end - start) * at // number]
+            begins = [int(np.searchsorted(values, value, "left")) for values in self.values]
+            cuts.append((begins, int(np.searchsorted(self.all_values, value, "left"))))
+        cuts.append(([len(batch) for batch in self.batches], end))
+        return [self._part(begins, ends, begin, end) for (begins, begin), (ends, end) in pairwise(cuts)]
 
     def _part(self, begins: Sequence[int], ends: Sequence[int], begin: int, end: int) -> Portions:
         part = Portions.__new__(Portions)

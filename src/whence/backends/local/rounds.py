@@ -2,7 +2,7 @@
 
 It does what `StratumEpoch` does round by round, in the same order: all rows of the round become present with its rank; then, one
 relation after the other, the plans that begin with it add derivations, and its rows stop being the batch. It comes back when
-nothing is left, when a round is large enough for two threads, when it has done enough for others to have a say, and in the
+nothing is left, when a round is large enough for several threads, when it has done enough for others to have a say, and in the
 middle of a round where something has to grow; called again, it goes on there.
 """
 
@@ -65,7 +65,7 @@ def spread_gain(
     """
     relations = len(tables)
     # Typed, or Numba compiles what they are passed to once more.
-    none, batched, alone = np.int64(0), np.int64(BATCH), np.int64(-1)
+    none, batched, one = np.int64(0), np.int64(BATCH), np.int64(1)
     untold, counted = np.empty(0, dtype=np.int32), np.zeros(4, dtype=np.int64)
     told[STATUS] = DONE
     has_bundles = False
@@ -128,7 +128,8 @@ def spread_gain(
                     heads,
                     ranks,
                     told[CLAIMED],
-                    alone,
+                    none,
+                    one,
                     queue[head, ends[head] :],
                     untold,
                     untold,

@@ -61,11 +61,16 @@ class Settling:
         self._queue, self._made, self._lost = (np.empty((len(self.tables), 1024), dtype=np.int32) for _ in range(3))
         self._heap = np.empty((1024, 2), dtype=np.int64)
 
+    @cached_property
+    def _asked(self) -> list[tuple[int, Table]]:
+        """The tables whose indexes the plans use, or will if they come to a choice."""
+        asked = {id(table) for assembled in self.adding.assembled for table in assembled.tables}
+        return [(at, table) for at, table in enumerate(self.tables) if id(table) in asked]
+
     @property
     def joined(self) -> Words:
         """The numbers of those tables whose indexes the plans use by now."""
-        used = {id(table) for assembled in self.adding.assembled for table in assembled.tables if table.indexes}
-        return np.array([at for at, table in enumerate(self.tables) if id(table) in used], dtype=np.int64)
+        return np.array([at for at, table in self._asked if table.indexes], dtype=np.int64)
 
     @cached_property
     def _numbers(self) -> dict[str, int]:
@@ -135,8 +140,10 @@ class Settling:
         queue_ends, begins, ends, marks, lost_begins, lost_ends = np.zeros((6, len(self.tables)), dtype=np.int64)
         self._queue = self._filled(self._queue, unsettled.queued, queue_ends)
         self._lost = self._filled(self._lost, unsettled.lost, lost_ends)
-        lost_begins[:] = lost_ends
         before = lost_ends.tolist()
+        lost_begins[:] = before
+        self._lost = self._filled(self._lost, unsettled.losing, lost_ends)
+        known = sum(lost_ends.tolist())
         entered, offered = self._offered(unsettled.offered)
         told, loss_told = np.zeros(waiting.TOLD, dtype=np.int64), np.zeros(cascade.NUMBER + 1, dtype=np.int64)
         told[waiting.LET_IN], told[waiting.RANK_REACHED], told[waiting.LAST] = offered, rank, -1
@@ -185,7 +192,7 @@ class Settling:
             come,
             gone,
             left,
-            sum(lost_now) - sum(before) - said[waiting.DROPPED],
+            sum(lost_now) - known - said[waiting.DROPPED],
             said[waiting.ROUNDS],
             said[waiting.RANK_REACHED],
             self._last(said[waiting.LAST], left, come, gone),
@@ -236,7 +243,7 @@ class Settling:
                 ):
                     if len(chosen):
                         listed.setdefault(spec.rows, []).append(chosen)
-        return Unsettled(queues, {}, offered)
+        return Unsettled(queues, {}, {}, offered)
 
     def _last(
         self, number: int, left: Unsettled[Ids], come: Mapping[str, Ids], gone: Mapping[str, Ids]

@@ -31,8 +31,14 @@ class Shared:
     def __init__(self) -> None:
         self.dictionary = Dictionary()
         self.assembler = Assembler(self.dictionary)
-        self.buffers = (Scratch(), Scratch())
+        self.buffers: list[Scratch] = []  # one for each thread
         self.epoch = Epochs()
+
+    def buffer(self, thread: int) -> Scratch:
+        """What a thread uses while it runs plans."""
+        while len(self.buffers) <= thread:
+            self.buffers.append(Scratch())
+        return self.buffers[thread]
 
     def reclaim(self) -> None:
         """Gives up the words that nobody holds, if there are many."""

@@ -30,12 +30,12 @@ _ANY = 1 << 40
 # What begins with one of so many rows of its tables, or more, is a first evaluation or like one: much follows from each row.
 SHARE = 8
 _NO_GROUPS: Lines = np.empty((0, 1), dtype=np.int64)
-# After so many portions, it is known how their rows are best kept, and the others are shared with another thread.
+# After so many portions, it is known how their rows are best kept, and the others are shared with other threads.
 FIRST_PORTIONS = 4
 
 
 def is_heavy(met: int) -> bool:
-    """Whether a round that met so many derivations is one for two threads, and so is, most likely, the next."""
+    """Whether a round that met so many derivations is one for several threads, and so is, most likely, the next."""
     return parallel.is_worthwhile(met // 4)
 
 
@@ -136,7 +136,7 @@ class Followed:
 class Spreading:
     """What follows from rows of some relations, by plans that all begin with one of them and derive one of them.
 
-    `is_heavy`: the last round met so many derivations that two threads had better do the next.
+    `is_heavy`: the last round met so many derivations that several threads had better do the next.
     """
 
     relations: tuple[str, ...]
@@ -145,6 +145,8 @@ class Spreading:
     described: Described
     is_heavy: bool = False
     left_at: int | None = None
+    # How many new rows there were, and in all, when it was last found that chains are not worth their while.
+    not_chained: tuple[int, int] = (0, 0)
     running: list[Assembled] = field(default_factory=list)
     # Those of the last rounds in which rows were added, and how the loops are told them.
     adding: list[Assembled] = field(default_factory=list)
@@ -174,6 +176,11 @@ class Spreading:
     def chains(self) -> list[Chain] | None:
         """What plans are, if they are chains."""
         return find_chains(self.plans, self._arities)
+
+    def asks_for_chains(self, new: int, rows: int) -> bool:
+        """Whether that may be so no longer: to find out, all rows are read."""
+        new_before, rows_before = self.not_chained
+        return new >= 2 * new_before or rows >= 2 * rows_before
 
     @property
     def _arities(self) -> dict[str, int]:
@@ -263,9 +270,9 @@ class Spreading:
         watching: Watching,
         *,
         reconsider: Reconsider[Ids],
-        twin: Callable[[Sequence[Table]], Spreading],
+        twin: Callable[[Sequence[Table], int], Spreading],
     ) -> tuple[Gain[Ids], int]:
-        """All rounds, of one portion after the other. `twin` makes one of these for other tables, to be run by another thread."""
+        """All rounds, of one portion after the other. `twin` makes one of these for the tables of another thread."""
         self.start(seen, in_bundles=True)
         # What was there before may be of any portion, and records are made in one place only.
         is_alone = sum(map(len, self.tables)) > sum(map(len, portions.batches)) or enough != Enough.everything()
@@ -275,8 +282,8 @@ class Spreading:
             for name, moved in reconsider().items():
                 followed.renumber(self.relations.index(name), moved)
                 self.start(seen, in_bundles=True)
-            if not is_alone and followed.portions >= FIRST_PORTIONS and self._can_be_split(followed):
-                self._follow_by_two(followed, rank, enough, watching, twin)
+            if not is_alone and followed.portions >= FIRST_PORTIONS and (threads := self._threads(followed)) > 1:
+                self._follow_in_threads(followed, rank, enough, watching, threads=threads, twin=twin)
         done = [np.concatenate(each) for each in followed.done]
         rest = [np.concatenate(pair) for pair in zip(followed.left, followed.waiting.rest(), strict=True)]
         return self.gain(done, rest, followed.rounds, followed.last), followed.met
@@ -301,42 +308,45 @@ class Spreading:
         followed.portions += 1
         return not any(map(len, followed.left))
 
-    def _can_be_split(self, followed: Followed) -> bool:
-        """Whether enough is left for two threads, and no line can have rows of both."""
+    def _threads(self, followed: Followed) -> int:
+        """How many had better follow what is left: more than one only if no line can have rows of two."""
         assert self.columns is not None
         tables = zip(self.relations, self.tables, strict=True)
         is_apart = all(self.columns[name] < table.arity - 1 or not table.fields[BITS] for name, table in tables)
-        return (
-            is_apart and parallel.CORES > 1 and sum(map(len, followed.waiting.rest())) >= 4 * FIRST_PORTIONS * PORTION
-        )
+        left = sum(map(len, followed.waiting.rest()))
+        return max(1, min(parallel.CORES, left // (2 * FIRST_PORTIONS * PORTION))) if is_apart else 1
 
-    def _follow_by_two(
+    def _follow_in_threads(
         self,
         followed: Followed,
         rank: int,
         enough: Enough,
         watching: Watching,
-        twin: Callable[[Sequence[Table]], Spreading],
+        *,
+        threads: int,
+        twin: Callable[[Sequence[Table], int], Spreading],
     ) -> None:
-        """All portions that are left: half of them in other tables, which are then made part of these."""
-        mine, theirs = followed.waiting.halves()
-        moved = [table.twin(ids) for table, ids in zip(self.tables, theirs.batches, strict=True)]
-        theirs.batches = [ids for _, ids in moved]
-        other, followed.waiting = twin([table for table, _ in moved]), mine
-        others = Followed(theirs)
+        """All portions that are left: a share of them here, the others in other tables, which are then made part of these."""
+        followed.waiting, *shares = followed.waiting.shares(threads)
+        others: list[tuple[Spreading, Followed]] = []
+        for thread, share in enumerate(shares, start=1):
+            moved = [table.twin(ids) for table, ids in zip(self.tables, share.batches, strict=True)]
+            share.batches = [ids for _, ids in moved]
+            others.append((twin([table for table, _ in moved], thread), Followed(share)))
 
         def follow(spreading: Spreading, portions: Followed) -> None:
             while spreading._follow_next(portions, rank, enough, watching):
                 pass
 
-        parallel.run([partial(follow, self, followed), partial(follow, other, others)])
-        for at, (table, (source, _)) in enumerate(zip(self.tables, moved, strict=True)):
-            shift = np.int32(table.absorb(source))
-            for ids in others.done[at]:
-                ids += shift  # noqa: PLW2901 - in its place
-            followed.done[at] += others.done[at]
-        followed.rounds, followed.met = max(followed.rounds, others.rounds), followed.met + others.met
-        followed.last = max(followed.last, others.last)
+        parallel.run([partial(follow, *each) for each in ((self, followed), *others)])
+        for spreading, other in others:
+            for at, (table, source) in enumerate(zip(self.tables, spreading.tables, strict=True)):
+                shift = np.int32(table.absorb(source))
+                for ids in other.done[at]:
+                    ids += shift  # noqa: PLW2901 - in its place
+                followed.done[at] += other.done[at]
+            followed.rounds, followed.met = max(followed.rounds, other.rounds), followed.met + other.met
+            followed.last = max(followed.last, other.last)
 
     def gain(self, done: Sequence[Ids], left: Sequence[Ids], count: int, last: int) -> Gain[Ids]:
         """Of rows by table, after so many rounds; `last` is the number of the plan that derived something new last, or -1."""

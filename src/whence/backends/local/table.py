@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from functools import partial
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from whence.backends.local import blocks, bundles, hashing, kernels, parallel
-from whence.backends.local.arrays import Ids, Lines
+from whence.backends.local.arrays import Ids, Lines, unlisted
 from whence.backends.local.bundles import Bundles
 from whence.backends.local.by_column import Columns
 from whence.backends.local.hashing import BITS, FILLED, LIMIT, STEP, USED, Halves, HashedLines
@@ -26,7 +27,7 @@ from whence.backends.local.kernels import (
 )
 from whence.backends.local.links import READY
 from whence.backends.local.memory import Growing, address_of
-from whence.engine.protocol import ADDED, BATCH, FREE
+from whence.engine.protocol import ADDED, BATCH, FREE, SUSPENDED
 
 # So many rows that wait for indexes are not listed if these have fewer.
 MANY_NEW = 1 << 16
@@ -46,6 +47,7 @@ class Table:
         self.new = Growing(0, 1)  # rows that wait for being put into indexes
         self.is_hashed = False  # as long as no row is looked up by value, none is in a slot
         self.looked_at = 0  # how many rows there were when it was last asked whether they should share lines
+        self.is_to_share = False  # whatever the answer is
         if bits := blocks.first_bits(arity):
             self._empty(bits)
         self.indexes: dict[tuple[int, ...], Index] = {}
@@ -59,6 +61,18 @@ class Table:
         """The rows that have none of the forbidden flags."""
         chosen: Ids = np.empty(len(self), dtype=np.int32)
         return chosen[: kernels.choose_rows(self.address, forbid, chosen)]
+
+    def unlisted(self, rank: int) -> Ids:
+        """All rows there are now, which rank no higher than this, as any that come later in the epoch do."""
+
+        def ids(size: int = len(self)) -> Ids:
+            if len(self) == size:
+                return self.ids()
+            present = self.with_flags(self.ids(), off=SUSPENDED)
+            found: Ids = present[self.ranks(present) <= rank]
+            return found
+
+        return unlisted(len(self), ids)
 
     def keys(self, ids: Ids) -> Lines:
         """The rows by value."""
@@ -161,7 +175,7 @@ class Table:
         if isinstance(keys, Bundles):
             return self._add_bundles(keys, ranks)
         if parallel.is_worthwhile(len(keys)) and len(self) > len(keys) and not self.fields[FREE_COUNT]:
-            return self._add_by_halves(keys, ranks)
+            return self._add_in_threads(keys, ranks)
         return self._add(keys, ranks)
 
     def add_new(self, keys: Lines | Columns, ranks: Ids) -> Ids:
@@ -197,66 +211,65 @@ class Table:
 
     def _add_bundles(self, given: Bundles, ranks: Ids) -> Ids:
         heads, count = given.heads, len(given.heads)
-        queues, fresh = np.empty((2, 2, bundles.MOST * (count + 1)), dtype=np.int32)
-        left, ends = np.empty((2, count), dtype=np.int32), np.zeros((2, 4), dtype=np.int64)
+        threads = max(1, min(parallel.CORES, 2 * count // bundles.MANY))
+        queues, fresh = np.empty((2, threads, bundles.MOST * (count + 1)), dtype=np.int32)
+        left, ends = np.empty((threads, count), dtype=np.int32), np.zeros((threads, 4), dtype=np.int64)
 
-        def claim(heads: Lines, ranks: Ids, part: int) -> int:
-            mine = max(part, 0)
+        def claim(heads: Lines, ranks: Ids, thread: int, threads: int) -> int:
             return bundles.claim_bundles(  # type: ignore[no-any-return]
-                *(self.address, given.source, int(given.is_recursive), heads, ranks, 0, part),
-                *(queues[mine], fresh[mine], left[mine], ends[mine]),
+                *(self.address, given.source, int(given.is_recursive), heads, ranks, 0, thread, threads),
+                *(queues[thread], fresh[thread], left[thread], ends[thread]),
             )
 
-        if parallel.CORES > 1 and count >= bundles.MANY:
-            parallel.run([partial(claim, given.heads, ranks, part) for part in (0, 1)])
+        if threads > 1:
+            parallel.run([partial(claim, given.heads, ranks, thread, threads) for thread in range(threads)])
             made = ends[:, 1].tolist()
             self.fields[ROWS] += sum(made)
             self._note_new(np.concatenate([rows[:end] for rows, end in zip(fresh, made, strict=True)]))
             later = np.concatenate([places[:end] for places, end in zip(left, ends[:, 3].tolist(), strict=True)])
             heads, ranks = np.ascontiguousarray(heads[later]), ranks[later]
-        while (done := claim(heads, ranks, -1)) < len(heads):
+        while (done := claim(heads, ranks, 0, 1)) < len(heads):
             self.make_room()
             heads, ranks = heads[done:], ranks[done:]
         return np.concatenate([rows[:end] for rows, end in zip(queues, ends[:, 0].tolist(), strict=True)])
 
-    def _add_by_halves(self, keys: Lines, ranks: Ids) -> Ids:
-        """`add_supports` with two threads."""
-        size, bits = len(keys), self.fields[BITS]
-        most = max(size >> (bits // 2), hashing.BLOCK)  # new lines, for each
-        self._make_room(2 * most)
+    def _add_in_threads(self, keys: Lines, ranks: Ids) -> Ids:
+        """`add_supports` with several threads."""
+        size, bits, threads = len(keys), self.fields[BITS], parallel.threads(len(keys))
+        most = (size >> (bits // 2)) * 5 // (4 * threads) + hashing.BLOCK  # new lines, for each
+        self._make_room(threads * most)
         used = self.fields[USED]
-        queue, fresh, taken, left = np.empty((4, 2, size), dtype=np.int32)
-        ends = np.empty((2, 5), dtype=np.int64)
+        queue, fresh, taken, left = np.empty((4, threads, size), dtype=np.int32)
+        ends = np.empty((threads, 5), dtype=np.int64)
 
-        def claim(half: int) -> None:
-            kernels.claim_half(
-                self.address,
-                keys,
-                ranks,
-                half,
-                used + half * most,
-                most,
-                queue[half],
-                fresh[half],
-                taken[half],
-                left[half],
-                ends[half],
+        def claim(at: int) -> None:
+            kernels.claim_share(
+                *(self.address, keys, ranks, at, threads, used + at * most, most),
+                *(queue[at], fresh[at], taken[at], left[at], ends[at]),
             )
 
-        parallel.run([partial(claim, 0), partial(claim, 1)])
-        (listed, made, later, filled, new), (listed_too, made_too, later_too, filled_too, new_too) = ends.tolist()
-        # The lines that the second thread made go right behind those of the first.
-        kernels.move_lines(self.address, used + most, most - made, taken[1], made_too)
-        for rows in (queue[1, :listed_too], fresh[1, :new_too]):
-            rows[rows >= (used + most) << bits] -= (most - made) << bits
-        self.fields[USED] = used + made + made_too
-        self.fields[FILLED] += filled + filled_too
-        self.fields[ROWS] += new + new_too
-        self._note_new(np.concatenate([fresh[0, :new], fresh[1, :new_too]]))
-        queued = [queue[0, :listed], queue[1, :listed_too]]
-        if later or later_too:
-            rest = np.concatenate([left[0, :later], left[1, :later_too]])
-            queued.append(self._add(keys[rest], ranks[rest]))
+        parallel.run([partial(claim, at) for at in range(threads)])
+        end, down = used, 0
+        queued: list[Ids] = []
+        noted: list[Ids] = []
+        rest: list[Ids] = []
+        for at, (listed, made, later, filled, new) in enumerate(ends.tolist()):
+            # The lines that a thread made go right behind those of the one before it.
+            first = used + at * most
+            kernels.move_lines(self.address, first, down, taken[at], made)
+            for rows in (queue[at, :listed], fresh[at, :new]):
+                rows[rows >= first << bits] -= down << bits
+            queued.append(queue[at, :listed])
+            noted.append(fresh[at, :new])
+            rest.append(left[at, :later])
+            self.fields[FILLED] += filled
+            self.fields[ROWS] += new
+            end, down = end + made, down + most - made
+        self.fields[USED] = end
+        self._note_new(np.concatenate(noted))
+        if any(map(len, rest)):
+            places = np.concatenate(rest)
+            queued.append(self._add(keys[places], ranks[places]))
         return np.concatenate(queued)
 
     def make_room(self, more: int = hashing.BLOCK) -> None:
@@ -301,7 +314,15 @@ class Table:
     def activate(self, ids: Ids, rank: int, *, is_batch: bool = True) -> Ids:
         """Makes rows present, as part of the current batch; those of them that came in this epoch."""
         added: Ids = np.empty(len(ids), dtype=np.int32)
-        return added[: kernels.activate(self.address, ids, rank, BATCH if is_batch else 0, added)]
+        on, shares = BATCH if is_batch else 0, parallel.threads(len(ids))
+        if shares == 1:
+            return added[: kernels.activate(self.address, ids, rank, on, added)]
+
+        def activate(begin: int, end: int) -> Ids:
+            return added[begin : begin + kernels.activate(self.address, ids[begin:end], rank, on, added[begin:end])]
+
+        cuts = pairwise([len(ids) * at // shares for at in range(shares + 1)])
+        return np.concatenate(parallel.run([partial(activate, *cut) for cut in cuts]))
 
     def keep_added(self, ids: Ids) -> None:
         """Rows that came in this epoch, all of them: it is over."""
@@ -347,7 +368,9 @@ class Table:
         if not self.arity:
             return None
         bits = self.fields[BITS]
-        other = blocks.other_bits(self.address, bits, max(len(self), expected), self._lines, self.looked_at)
+        other = blocks.BLOCK_BITS
+        if not self.is_to_share:
+            other = blocks.other_bits(self.address, bits, max(len(self), expected), self._lines, self.looked_at)
         if other == bits:
             if len(self) >= 2 * self.looked_at:
                 self.looked_at = len(self)

@@ -6,9 +6,10 @@ themselves, so the first is time lost: what there is of them is handed on as it 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from numba.core import types
+from llvmlite import binding, ir
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 
@@ -26,6 +27,20 @@ class _Unfinished(JITCodeLibrary):
         self._ensure_finalized()  # type: ignore[no-untyped-call]
         return 0  # nobody calls it
 
+    def object_code(self, more: ir.Module, entry: str, named: Mapping[str, str]) -> bytes:
+        """Finished with `more`, in which is the `entry`. What else can be called from outside is `named`, by new names."""
+        self._final_module.link_in(binding.parse_assembly(str(more)))
+        for each in (*self._final_module.functions, *self._final_module.global_variables):
+            if each.name in named:
+                each.name = named[each.name]
+                each.linkage = "external"
+            elif each.name != entry and not each.is_declaration:
+                each.linkage = "internal"  # and left out, where it has been taken in
+        super()._optimize_final_module()  # type: ignore[no-untyped-call]
+        self._final_module.verify()
+        code: bytes = self._codegen._tm.emit_object(self._final_module)  # noqa: SLF001 - as Numba does it
+        return code
+
     @property
     def codegen(self) -> Any:
         return _Nowhere()
@@ -38,18 +53,7 @@ class _Nowhere:
         """What Python's objects would be found in; loops have none."""
 
 
-class _TakenIn(Compiler):
+class TakingIn(Compiler):
     def compile_extra(self, func: Any) -> Any:
         self.state.library = _Unfinished(self.state.targetctx.codegen(), func.__qualname__)  # type: ignore[no-untyped-call]
         return super().compile_extra(func)  # type: ignore[no-untyped-call]
-
-
-def taken_in(njit: Any, function: Any, **options: bool) -> Any:
-    """Compiled once for each types of its arguments. A constant in a call is of a type of its own to Numba, but not here: where
-    the function is taken in, it is known."""
-    found = njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, pipeline_class=_TakenIn, **options)(
-        function
-    )
-    by_types = found.get_call_template
-    found.get_call_template = lambda arguments, named: by_types(tuple(map(types.unliteral, arguments)), named)
-    return found

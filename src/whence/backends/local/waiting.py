@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import carray  # type: ignore[attr-defined]
 
 from whence.backends.local import kernels
 from whence.backends.local.best import (
@@ -37,7 +36,7 @@ from whence.backends.local.hashing import COLUMNS, LINES, row_word, shape_of
 from whence.backends.local.heap import pop, push
 from whence.backends.local.kernels import COUNT, FLAGS, LISTED, RANK, WELL, row_end
 from whence.backends.local.links import link_waiting
-from whence.backends.local.memory import called, compiled, halves_at, words_at
+from whence.backends.local.memory import called, carray, compiled, halves_at, words_at
 from whence.backends.local.rounds import NO_LINES, NO_LINKS
 from whence.engine.protocol import BATCH, HIDDEN, QUEUED, SUSPENDED
 

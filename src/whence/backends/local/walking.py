@@ -28,7 +28,7 @@ LARGE, VALUES_A_ROW = 512, 64
 BAND_BITS = 6
 # After so many rows it is known how they are best kept; until then, so many groups are followed at a time. Threads take so many
 # parts of what is left, one after the other.
-FIRST_ROWS, FIRST_GROUPS, PARTS = 1 << 13, 64, 64
+FIRST_ROWS, FIRST_GROUPS, PARTS = 1 << 13, 64, 32
 # So many derivations are met in one call before others have a say.
 MET = 1 << 24
 
@@ -260,15 +260,14 @@ class Walking:
             table.end_lines(0)
             table.reconsider(expected=len(table) * len(self.groups) // max(1, done))
         before = [table.fields[USED] for table in self.tables]
-        rest = iter(self.groups.parts(done, max(1, (len(self.groups) - done) // PARTS)))
-        others = [table.sibling() for table in self.tables] if parallel.CORES > 1 else []
-        kinds = [tables for tables in (self.tables, others) if tables]
-        for told in parallel.run([partial(self._follow_parts, tables, rank, rest) for tables in kinds]):
+        rest = iter(self.groups.parts(done, max(1, (len(self.groups) - done) // (PARTS * parallel.CORES))))
+        others = [[table.sibling() for table in self.tables] for _ in range(1, parallel.CORES)]
+        for told in parallel.run([partial(self._follow_parts, each, rank, rest) for each in (self.tables, *others)]):
             self._note(told)
-        for table, first in zip(self.tables, before, strict=True):
+        for at, (table, first) in enumerate(zip(self.tables, before, strict=True)):
             table.end_lines(first)
-        for table, other in zip(self.tables, others, strict=bool(others)):
-            table.absorb(other)
+            for tables in others:
+                table.absorb(tables[at])
 
     def _note(self, told: Words) -> None:
         self.met += int(told[walks.MET])

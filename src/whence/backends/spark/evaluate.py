@@ -255,7 +255,7 @@ class _Run:
             self._aggregate(plan.aggregates[0])
         elif plan.native and not any(self.rules[name] for name in stratum.relations):
             for name in stratum.relations:
-                self.held[name] = Held(self._given(name), False, rarely_twice=True)
+                self.held[name] = Held(self._given(name), False, rarely_twice=True, size=self.sizes.of(name))
         elif stratum.recursive:
             self._recursive(stratum, plan)
         else:
@@ -296,10 +296,14 @@ class _Run:
         (plan,) = plans
         arities = {each: self.program.relations[each].arity for each in relations_read(plan)}
         if not injective(plan, arities.__getitem__):
-            return Held(frames[0], False, keeps_rows(plan, arities.__getitem__)).distinct()
+            rarely_twice = keeps_rows(plan, arities.__getitem__)
+            return Held(frames[0], False, rarely_twice, self.sizes.of(name)).distinct()
         read = [self.held[each] for each in arities]
         return Held(
-            frames[0], all(each.is_set for each in read), all(each.is_set or each.rarely_twice for each in read)
+            frames[0],
+            all(each.is_set for each in read),
+            all(each.is_set or each.rarely_twice for each in read),
+            self.sizes.of(name),
         )
 
     def _given(self, name: str) -> DataFrame:

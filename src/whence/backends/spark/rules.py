@@ -40,23 +40,37 @@ from whence.plan.steps import (
 )
 
 _START = "start"
+# Bytes of input whose rows one task compares. Spark keeps them in some ten times the memory, and sorts them on disk where a task
+# has no more of it, which takes several times as long.
+_PIECE = 1 << 23
+_MOST_PIECES = 1000  # each task before the shuffle writes something for each of them
 
 
 @dataclass(frozen=True)
 class Held:
-    """The rows of a relation; `is_set` if none is there twice, `rarely_twice` if few are likely to be."""
+    """The rows of a relation, derived from input of a `size` in bytes.
+
+    `is_set` if none is there twice, `rarely_twice` if few are likely to be.
+    """
 
     frame: DataFrame
     is_set: bool
     rarely_twice: bool = False
+    size: int = 0
 
     def distinct(self) -> Held:
         if self.is_set:
             return self
         # Spark looks for equal rows before it shuffles them, too, unless they are shuffled already: that pays only where it
         # finds many.
-        frame = self.frame.repartition(*self.frame.columns) if self.rarely_twice else self.frame
-        return Held(frame.distinct(), True)
+        return Held((self._shuffled() if self.rarely_twice else self.frame).distinct(), True)
+
+    def _shuffled(self) -> DataFrame:
+        """Equal rows in one partition, of which there are as many as Spark makes by itself, or more."""
+        usual = int(str(self.frame.sparkSession.conf.get("spark.sql.shuffle.partitions")))
+        pieces = min(-(-self.size // _PIECE), _MOST_PIECES)
+        columns = self.frame.columns
+        return self.frame.repartition(pieces, *columns) if pieces > usual else self.frame.repartition(*columns)
 
 
 def full_plan(rule: Rule) -> DeltaPlan:
