@@ -62,9 +62,12 @@ mosquitto:  ## make sure that an MQTT broker is there for the tests and the buil
 run: setup java  ## keep the views of a network current while its links fail, and draw the worst failure
 	$(BIN)/python examples/network/main.py
 
+# A test that does not end says where it is, and fails; the others go on. Signals are for the tests themselves.
+NO_ENDLESS := --timeout 300 --timeout-method thread
+
 .PHONY: test
 test: setup java postgres chromium mosquitto lint  ## lint, then run every test, in two processes
-	$(BIN)/pytest --numprocesses 2 --dist loadfile
+	$(BIN)/pytest --numprocesses 2 --dist loadfile $(NO_ENDLESS)
 
 .PHONY: test-lang
 test-lang: setup  ## the language, its files, plans, and what every program of conformance evaluates to

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import os
 import threading
+from concurrent.futures import Future
+from functools import partial
 
 import pytest
 
@@ -22,10 +24,28 @@ def test_two_calls_run_at_the_same_time() -> None:
     assert parallel.run([one, other]) == [True, True]
 
 
-def test_more_calls_than_before_get_more_threads() -> None:
-    for number in (2, 5, 3):
-        meeting = threading.Barrier(number, timeout=10)
-        assert sorted(parallel.run([meeting.wait] * number)) == list(range(number))
+def test_more_calls_than_threads_wait_for_their_turn() -> None:
+    assert parallel.run([partial(pow, 2, each) for each in range(9)]) == [2**each for each in range(9)]
+
+
+def test_who_helps_calls_nobody_else() -> None:
+    def nested() -> list[threading.Thread]:
+        return parallel.run([threading.current_thread] * 3)
+
+    here, *others = parallel.run([nested] * (parallel.CORES + 2))
+    assert here[0] is threading.current_thread()
+    assert all(len(set(each)) == 1 for each in others)
+
+
+def test_threads_may_ask_at_once() -> None:
+    asked = [Future[list[int]]() for _ in range(8)]
+
+    def ask(future: Future[list[int]], number: int) -> None:
+        future.set_result([sum(parallel.run([lambda: number] * 3)) for _ in range(100)])
+
+    for number, future in enumerate(asked):
+        threading.Thread(target=ask, args=(future, number)).start()
+    assert [future.result(30) for future in asked] == [[3 * number] * 100 for number in range(8)]
 
 
 def test_a_call_alone_stays_in_its_thread() -> None:

@@ -30,6 +30,10 @@ NONLINEAR = load(
     ".decl link(x:number, y:number) .input link\n.decl reach(x:number, y:number) .output reach\n"
     "reach(x, y) :- link(x, y).\nreach(x, z) :- reach(x, y), reach(y, z)."
 )
+FROM_STARTS = load(
+    ".decl start(x:number, y:number) .input start .decl link(x:number, y:number) .input link "
+    ".decl reach(x:number, y:number) .output reach reach(x, y) :- start(x, y). reach(x, z) :- reach(x, y), link(y, z)."
+)
 SHORTEST = load(
     ".decl link(x:number, y:number) .input link\n.decl hops(x:number, n:number) .output hops\n"
     "hops(0, 0).\nhops(y, n) :- link(_, y), n = min m + 1 : { hops(x, m), link(x, y) }."
@@ -88,8 +92,9 @@ def test_the_planner_goes_by_size_and_shape(spark: SparkSession) -> None:
     )
     assert evaluate(CLOSURE, large).choices[-1].reason.endswith("fits one task, which keeps 2 cores busy")
     assert evaluate(ALL_PAIRS, large).choices[-1].mode == Mode.DECOMPOSED, "minima are let in by one thread"
-    assert evaluate(CLOSURE, large, task_limit=10_000).explain() == (
-        "reach: decomposed: 16 parts by reach.x; every part gets all of link\n"
+    begun = large | {"start": spark.range(15_000).selectExpr("id as x", "id as y")}
+    assert evaluate(FROM_STARTS, begun, task_limit=100_000).explain() == (
+        "reach: decomposed: 3 parts by reach.x; every part gets all of link\n"
         "  rule reach#2 carries x from reach.x to reach.x"
     )
     assert evaluate(NONLINEAR, large).choices[-1].mode == Mode.IN_TASK

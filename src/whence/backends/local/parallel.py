@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
@@ -39,23 +40,25 @@ class _Helpers:
     """The other threads, made when they are first needed. A forked process has none of its parent's and makes its own."""
 
     def __init__(self) -> None:
-        self.executor: ThreadPoolExecutor | None = None
-        self.size = 0
+        self.local = threading.local()
+        self._forget()
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._forget)
 
     def _forget(self) -> None:
-        self.executor = None
+        self.executor = ThreadPoolExecutor(max(1, CORES - 1), thread_name_prefix="whence", initializer=self._begin)
+
+    def _begin(self) -> None:
+        self.local.helps = True
 
     def run(self, calls: Sequence[Callable[[], A]]) -> list[A]:
-        """The results of calls that are made at the same time, the first of them in this thread."""
+        """The results of calls that are made at the same time, as far as there are threads, the first of them in this one.
+
+        Whoever helps makes all calls alone: all others may be waiting for it.
+        """
         first, *others = calls
-        if not others:
-            return [first()]
-        if self.executor is None or self.size < len(others):
-            if self.executor is not None:
-                self.executor.shutdown()
-            self.executor, self.size = ThreadPoolExecutor(len(others), thread_name_prefix="whence"), len(others)
+        if not others or hasattr(self.local, "helps"):
+            return [call() for call in calls]
         futures = [self.executor.submit(call) for call in others]
         try:
             result = first()
