@@ -17,11 +17,9 @@ asked for twice; and where sizes are known, the atom's relation must not be the 
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from whence.lang.diagnostics import Diagnostic
 from whence.lang.order import names_met
 from whence.lang.program import (
     Anything,
@@ -31,20 +29,14 @@ from whence.lang.program import (
     Literal,
     Negation,
     Program,
-    Relation,
     Rule,
     Stratum,
     Term,
     Var,
     counter_in,
 )
-from whence.lang.rewrite import rebuild
-from whence.lang.strata import stratify
-from whence.lang.tree import NOWHERE
-from whence.lang.types import Field
+from whence.plan.helpers import Helpers
 
-# The rules of helpers by their columns and bodies, in names of their own.
-Made = dict[tuple[Var, tuple[Literal, ...]], Rule]
 # So many times as large as all else in a body may the relation of an atom be that is taken out of it.
 SHARE = 4
 
@@ -53,23 +45,13 @@ def project_early(program: Program, sizes: Mapping[str, int]) -> Program:
     """The program with helpers for parts of bodies of which only one column matters. `sizes` tells how many rows relations
     have, as far as that is known."""
     stratum_of = {name: stratum for stratum in program.strata for name in stratum.relations}
-    made: Made = {}
+    helpers = Helpers("for")
     rules = []
     for rule in program.rules:
         stratum = stratum_of[rule.head.relation]
         recursive = frozenset(stratum.relations if stratum.recursive else ())
-        rules.append(_projected(rule, recursive, sizes, made) if is_plain(rule, stratum, program) else rule)
-    if not made:
-        return program
-    relations = dict(program.relations)
-    for (column, _), helper in made.items():
-        field = Field(column.name, str(column.kind), column.kind)
-        relations[helper.head.relation] = Relation(helper.head.relation, (field,), helper.span)
-    rules += made.values()
-    refused: list[Diagnostic] = []
-    strata = stratify(relations, rules, list(program.subsumptions), refused)
-    assert not refused
-    return replace(program, relations=relations, rules=tuple(rules), strata=strata)
+        rules.append(_projected(rule, recursive, sizes, helpers) if is_plain(rule, stratum, program) else rule)
+    return helpers.added_to(program, rules)
 
 
 def is_plain(rule: Rule, stratum: Stratum, program: Program) -> bool:
@@ -82,12 +64,11 @@ def is_plain(rule: Rule, stratum: Stratum, program: Program) -> bool:
     return is_set and all(isinstance(literal, Atom | Negation | Comparison) for literal in rule.body)
 
 
-def _projected(rule: Rule, recursive: frozenset[str], sizes: Mapping[str, int], made: Made) -> Rule:
+def _projected(rule: Rule, recursive: frozenset[str], sizes: Mapping[str, int], helpers: Helpers) -> Rule:
     """The rule with one part after the other taken out."""
     while (part := next(_parts(rule, recursive, sizes), None)) is not None:
         shared, literals = part
-        helper = _helper(shared, literals, made)
-        atom = Atom(helper.head.relation, (shared,), literals[0].span)
+        atom = helpers.atom((shared,), literals)
         body = [atom if literal is literals[0] else literal for literal in rule.body]
         kept = tuple(literal for literal in body if not any(literal is each for each in literals))
         rule = replace(rule, body=kept)
@@ -131,27 +112,3 @@ def _tests(literal: Literal, met: set[str]) -> bool:
 def _is_large(atom: Atom, others: list[Atom], sizes: Mapping[str, int]) -> bool:
     known = [sizes[each.relation] for each in others if each.relation in sizes]
     return atom.relation in sizes and len(known) == len(others) and sizes[atom.relation] > SHARE * max(known)
-
-
-def _helper(shared: Var, literals: list[Literal], made: Made) -> Rule:
-    """The rule of a part: one for all that are the same but for names."""
-    names: dict[str, str] = {}
-
-    def renamed(each: object) -> object:
-        match each:
-            case Var(name=name, kind=kind):
-                return Var(names.setdefault(name, f"v{len(names)}"), kind)
-            case Atom() | Comparison() | Negation():
-                return replace(each, span=NOWHERE)
-            case _:
-                return each
-
-    body = rebuild(tuple(literals), renamed)
-    column = Var(names[shared.name], shared.kind)
-    if (column, body) not in made:
-        first = literals[0]
-        assert isinstance(first, Atom)
-        digest = hashlib.sha256(repr((column, body)).encode()).hexdigest()[:6]
-        relation = f"{first.relation}!for:{digest}"
-        made[column, body] = Rule(f"{relation}#1", Atom(relation, (column,), first.span), body, first.span)
-    return made[column, body]

@@ -33,13 +33,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from whence.lang.diagnostics import Diagnostic
 from whence.lang.order import names_met
-from whence.lang.program import Anything, Atom, Comparison, Const, Literal, Negation, Program, Relation, Rule, Var
+from whence.lang.program import Anything, Atom, Comparison, Const, Literal, Negation, Program, Rule, Var
 from whence.lang.rewrite import rebuild
-from whence.lang.strata import stratify
 from whence.lang.tree import NOWHERE, walk
-from whence.lang.types import Field
+from whence.plan.helpers import with_helpers
 from whence.plan.project_early import is_plain
 
 # So many literals are tried when a part is looked for in a body: with many alike, a search could take any time. What is not
@@ -90,17 +88,8 @@ def share_joins(program: Program) -> Program:
         recursive[len(rules)] = frozenset()
         bodies[len(rules)] = _shapes(helper, frozenset())
         rules.append(helper)
-        made.append((helper, columns))
-    if not made:
-        return program
-    relations = dict(program.relations)
-    for helper, columns in made:
-        fields = tuple(Field(column.name, str(column.kind), column.kind) for column in columns)
-        relations[helper.head.relation] = Relation(helper.head.relation, fields, helper.span)
-    refused: list[Diagnostic] = []
-    strata = stratify(relations, rules, list(program.subsumptions), refused)
-    assert not refused
-    return replace(program, relations=relations, rules=tuple(rules), strata=strata)
+        made.append(helper)
+    return with_helpers(program, rules, made) if made else program
 
 
 def _goes_round(part: Sequence[Literal]) -> bool:

@@ -119,14 +119,7 @@ class Entry:
             case types.Integer() if kind == types.int64:
                 return self.call_python("PyLong_FromLongLong", _OBJECT, value)
             case types.Array() if kind.dtype in _NUMBERS and kind.layout == "C":
-                array = context.make_array(kind)(context, builder, value)
-                shape = cgutils.unpack_tuple(builder, array.shape, kind.ndim)
-                words = [
-                    *(builder.ptrtoint(each, _WORD) for each in (array.meminfo, array.parent, array.data)),
-                    _WORD(kind.dtype.bitwidth // 8),
-                    *shape,
-                ]
-                return self.call_back(RETURNED, words)
+                return self.give_array(context.make_array(kind)(context, builder, value), kind)
             case types.BaseTuple():
                 parts = [
                     self.give_back(context, each, builder.extract_value(value, at))
@@ -136,6 +129,26 @@ class Entry:
                     "Py_BuildValue", _OBJECT, self.text(f"({'N' * len(parts)})"), *parts, is_variadic=1
                 )
         raise TypeError(f"{self.loop} returns {kind}")
+
+    def give_array(self, array: Any, kind: Any) -> Any:
+        """The very object if it is an array that was passed, or else one for memory that the loop has allocated."""
+        builder, found = self.builder, cgutils.alloca_once(self.builder, _OBJECT)
+        memory, parent, data = (builder.ptrtoint(each, _WORD) for each in (array.meminfo, array.parent, array.data))
+        shape = cgutils.unpack_tuple(builder, array.shape, kind.ndim)
+        words = [memory, parent, data, _WORD(kind.dtype.bitwidth // 8), *shape]
+        builder.store(_OBJECT(None), found)
+        with cgutils.if_likely(builder, builder.icmp_unsigned("==", memory, _WORD(0))):
+            is_same = builder.icmp_unsigned("==", data, self.field(array.parent, _DATA, _WORD))
+            sizes = self.field(array.parent, _SHAPE, _OBJECT)
+            for axis, size in enumerate(shape):
+                same_size = builder.icmp_unsigned("==", size, self.field(sizes, 8 * axis, _WORD))
+                is_same = builder.and_(is_same, same_size)
+            with cgutils.if_likely(builder, is_same):
+                self.call_python("Py_IncRef", ir.VoidType(), array.parent)
+                builder.store(array.parent, found)
+        with cgutils.if_unlikely(builder, cgutils.is_null(builder, builder.load(found))):
+            builder.store(self.call_back(RETURNED, words), found)
+        return builder.load(found)
 
     def call_back(self, name: str, words: Sequence[Any]) -> Any:
         """Calls one of `crossing`."""
