@@ -111,7 +111,7 @@ SELECT count(*) FROM same"""
 
 
 def andersen(scale: float) -> dict[str, Rows]:
-    return dict(points_to(modules=max(1, round(8 * scale))))
+    return dict(points_to(modules=max(1, round(16 * scale))))
 
 
 def fields(scale: float, seed: int = 5) -> dict[str, Rows]:
@@ -119,7 +119,7 @@ def fields(scale: float, seed: int = 5) -> dict[str, Rows]:
     rng = random.Random(seed)
     found: dict[str, set[tuple[int, ...]]] = {name: set() for name in ("new", "copy", "get", "put", "call", "body")}
     variables, objects = 3_000, 600
-    for module in range(max(1, round(32 * scale))):
+    for module in range(max(1, round(128 * scale))):
         first = module * 10_000
 
         def near(one: int, first: int = first) -> int:
@@ -174,7 +174,7 @@ def loans(scale: float, seed: int = 13) -> dict[str, Rows]:
     rng = random.Random(seed)
     names = ("step", "alive", "outlives", "lent", "ended", "breaks")
     found: dict[str, set[tuple[int, ...]]] = {name: set() for name in names}
-    for function in range(max(1, round(60 * scale))):
+    for function in range(max(1, round(600 * scale))):
         first, length = function * 1_000, 150
         found["step"] |= {(first + at, first + at + 1) for at in range(length)}
         found["step"] |= {(first + at, first + at - rng.randint(5, 30)) for at in rng.sample(range(40, length), 4)}

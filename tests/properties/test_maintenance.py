@@ -31,7 +31,7 @@ def kept(tables: str) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(blocks, "FORCED", tables)
         if tables:
-            for name, value in (("LARGE", 1), ("MANY", 2)):
+            for name, value in (("LARGE", 1), ("MANY", 2), ("LITTLE", 0)):
                 patch.setattr(portions, name, value)
             patch.setattr(gathered, "MANY", 1)
             for name in ("PORTION", "LATER_PORTION", "FIRST_PORTIONS"):

@@ -236,7 +236,7 @@ class StratumEpoch(Generic[Ids, Keys, Ranks]):
     def _renew_sample(self, name: str) -> None:
         guard, queued = self.stratum.guard, self.queue[name]
         if guard.rule is not None and guard.rule.head.relation == name:
-            guard.sample = (lambda: self.backend.decode(name, queued[-1])[-1]) if queued else None
+            guard.sample = (lambda: self.backend.last(name, queued[-1])) if queued else None
 
     def _run_small_rounds(self) -> bool:
         """As many rounds as the backend takes in one call; whether it took any."""
@@ -443,7 +443,7 @@ class StratumEpoch(Generic[Ids, Keys, Ranks]):
     def _tell_guard(self, plan: DeltaPlan, rows: Ids) -> None:
         """Of rows that a plan derived last."""
         guard, relation = self.stratum.guard, plan.rule.head.relation
-        guard.rule, guard.sample = plan.rule, lambda: self.backend.decode(relation, rows)[-1]
+        guard.rule, guard.sample = plan.rule, lambda: self.backend.last(relation, rows)
 
     def _drop(self, plan: DeltaPlan, keys: Keys, ranks: Ranks) -> None:
         relation = plan.rule.head.relation

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from whence.backends.local import adapting, parallel
+from whence.backends.local import adapting, machine, parallel
 from whence.backends.local.arrays import Ids, Lines, distinct, listed, without
 from whence.backends.local.batch import UNRANKED
 from whence.backends.local.bundles import Bundles, find_source
@@ -68,6 +68,7 @@ class LocalBackend(OnValues):
         self.spreadings: dict[tuple[DeltaPlan, ...], Spreading | None] = {}
         self.settlings: dict[tuple[DeltaPlan, ...], Settling | None] = {}
         self.enumerated = 0
+        self.heads_of_row: dict[DeltaPlan, float] = {}  # that a plan found when it last had many rows to begin with
         self.warned: set[tuple[str, str]] = set()
         self.extend(program)
 
@@ -81,6 +82,9 @@ class LocalBackend(OnValues):
         if not len(ids):
             return []
         return self.dictionary.decode_rows(self.tables[relation].keys(listed(ids)), self.kinds[relation])
+
+    def last(self, relation: str, ids: Ids) -> Tuple:
+        return self.decode(relation, listed(ids)[-1:])[0]
 
     def decode_keys(self, relation: str, keys: Lines) -> list[Tuple]:
         return self.dictionary.decode_rows(keys, self.kinds[relation])
@@ -235,9 +239,14 @@ class LocalBackend(OnValues):
         assembled = self._assembled(plan, 0)
         if assembled is None:
             return self._run_on_values(plan, plan.scan, ids, forbid)
-        if assembled.instructions.makes or not parallel.is_worthwhile(len(ids)):
+        if assembled.instructions.makes or self._threads(plan, ids) == 1:
             return self._run_on_words(plan, assembled, ids, forbid)
         return self._run_in_threads(plan, ids, forbid, in_bundles=False)
+
+    def _threads(self, plan: DeltaPlan, ids: Ids) -> int:
+        """How many had better share what a plan does from these rows, each of which leads to as many heads as they did before."""
+        most = len(ids) // machine.BLOCK  # the machine takes so many rows at once
+        return min(most, parallel.threads(int(len(ids) * max(1, self.heads_of_row.get(plan, 1))))) or 1
 
     def run_adding(self, plan: DeltaPlan, ids: Ids, forbid: Forbid) -> Iterator[tuple[Any, Ids]]:
         """Heads as lines, or as `Bundles`."""
@@ -254,7 +263,7 @@ class LocalBackend(OnValues):
         source = assembled.instructions.source
         assert source is not None
         address = self.tables[source.relation].address
-        if parallel.is_worthwhile(len(ids)):
+        if self._threads(plan, ids) > 1:
             found = self._run_in_threads(plan, ids, forbid, in_bundles=True)
         else:
             found = self._run_on_words(plan, assembled, ids, forbid)
@@ -417,12 +426,15 @@ class LocalBackend(OnValues):
         self, plan: DeltaPlan, assembled: Assembled, ids: Ids, forbid: Forbid
     ) -> Iterator[tuple[Lines, Ids]]:
         assembled.start(forbid, len(ids))
+        found = 0
         while True:
             heads, ranks = assembled.next_heads(ids)
             if count := len(heads):
                 self.enumerated += count
+                found += count
                 yield heads, ranks
             if assembled.is_last:
+                self._note_heads(plan, ids, found)
                 return
             with self._sized(plan):
                 assembled.make_room()
@@ -433,7 +445,8 @@ class LocalBackend(OnValues):
     ) -> Iterator[tuple[Lines, Ids]]:
         """A share of the rows in each of several threads."""
         parts: list[tuple[Assembled, Ids]] = []
-        for thread, share in enumerate(np.array_split(ids, parallel.threads(len(ids)))):
+        found = 0
+        for thread, share in enumerate(np.array_split(ids, self._threads(plan, ids))):
             assembled = self._assembled(plan, thread, in_bundles=in_bundles)
             assert assembled is not None
             assembled.start(forbid, len(ids))
@@ -441,9 +454,15 @@ class LocalBackend(OnValues):
         while parts:
             for heads, ranks in parallel.run([partial(assembled.next_heads, part) for assembled, part in parts]):
                 self.enumerated += len(heads)
+                found += len(heads)
                 yield heads, ranks
             self.watch.look()
             parts = [(assembled, part) for assembled, part in parts if not assembled.is_last]
+        self._note_heads(plan, ids, found)
+
+    def _note_heads(self, plan: DeltaPlan, ids: Ids, heads: int) -> None:
+        if len(ids) >= machine.BLOCK:
+            self.heads_of_row[plan] = heads / len(ids)
 
     def _assembled(self, plan: DeltaPlan, thread: int, *, in_bundles: bool = False) -> Assembled | None:
         """The plan's instructions for one of the threads, or None if it needs values, or passes on no bundles."""

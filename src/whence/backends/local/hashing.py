@@ -274,6 +274,12 @@ class HashedLines:
             self.room.grow(used + max(used // 2, more) + BLOCK, in_small_pages=in_small_pages)
             self._moved()
 
+    def give_back(self) -> None:
+        """Most of the room that was made and is not used."""
+        used = int(self.handle[USED])
+        self.room.shrink(used + used // 4 + BLOCK)
+        self._moved()
+
     def take_over(self, lines: Halves) -> None:
         """Lines that were another's, for which no slots are filled. There may be none yet."""
         self.make_lines(len(lines))

@@ -150,6 +150,15 @@ class Growing:
             self._map.resize(size)
             self._view(width)
 
+    def shrink(self, lines: int) -> None:
+        """To about so many lines, if that is less and worth it. No view of the array may be in use."""
+        width = self.array.shape[1]
+        size = -(-lines * width * 4 // _PAGE) * _PAGE
+        if self._map is not None and size < len(self._map):
+            self.array = np.empty((0, width), dtype=np.int32)
+            self._map.resize(size)
+            self._view(width)
+
     def put_into_large_pages(self) -> None:
         """What is not written yet, and the rest when the system comes to it."""
         if self._map is not None:

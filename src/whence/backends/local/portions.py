@@ -20,6 +20,8 @@ from whence.plan.steps import Check, DeltaPlan, Join, Slot
 # So many rows begin a portion: fewer would be more calls and rounds, more would not stay in the cache. Where less follows from
 # each, they are more.
 PORTION, LATER_PORTION = 32, 512
+# If so few derivations were met, or so many, the next one is twice or half as large.
+LITTLE, MUCH = 1 << 14, 1 << 18
 # Fewer rows are left as they are, and so are rows with fewer values. What follows from an update stays in the cache by itself
 # unless that is large.
 LARGE, LATER_LARGE, MANY = 512, 1 << 14, 16
@@ -91,6 +93,13 @@ class Portions:
         found = [batch[begin:end] for batch, begin, end in zip(self.batches, self.begins, ends, strict=True)]
         self.begins = ends
         return found
+
+    def adapt(self, met: int) -> None:
+        """To how many derivations were met in the last one."""
+        if met < LITTLE:
+            self.size *= 2
+        elif met > MUCH:
+            self.size = max(PORTION, self.size // 2)
 
     def shares(self, number: int) -> list[Portions]:
         """What is left in so many parts, each with all rows that have its values."""

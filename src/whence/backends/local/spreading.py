@@ -294,7 +294,7 @@ class Spreading:
         if followed.made >= enough.rows or (portion := followed.waiting.next()) is None:
             return False
         rounds_done, followed.left = 0, portion
-        made = followed.made
+        made, met = followed.made, followed.met
         while any(map(len, followed.left)) and rounds_done < enough.rounds and made < enough.rows:
             allowed = Enough(enough.rounds - rounds_done, enough.rows - made)
             run = self._run(followed.left, rank + rounds_done, allowed, (_ANY, _ANY), watching)
@@ -304,6 +304,7 @@ class Spreading:
             if followed.unwatched > MET:
                 followed.unwatched = 0
                 watching.watch.look()
+        followed.waiting.adapt(followed.met - met)
         followed.made, followed.rounds = made, max(followed.rounds, rounds_done)
         followed.portions += 1
         return not any(map(len, followed.left))

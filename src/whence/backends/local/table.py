@@ -31,6 +31,8 @@ from whence.engine.protocol import ADDED, BATCH, FREE, SUSPENDED
 
 # So many rows that wait for indexes are not listed if these have fewer.
 MANY_NEW = 1 << 16
+# Of so many lines that are expected, there is one more.
+EXPECTED_MORE = 8
 # So many lines are copied from table to table before their memory is given back.
 COPIED = 1 << 16
 
@@ -454,6 +456,10 @@ class Table:
         if self.fields[STEP] == 2:
             other.rows.widen()
         return other
+
+    def expect_lines(self, number: int) -> None:
+        """Room for so many in all, and some more, which takes no memory until they come."""
+        self.rows.make_lines(max(0, number + number // EXPECTED_MORE - self.fields[USED]))
 
     def end_lines(self, first: int) -> None:
         """Puts the lines from the first on into slots."""

@@ -26,9 +26,9 @@ from whence.plan.steps import Check, DeltaPlan, Join, Slot, read_by
 LARGE, VALUES_A_ROW = 512, 64
 # Groups whose last columns differ in so many bits only make a band.
 BAND_BITS = 6
-# After so many rows it is known how they are best kept; until then, so many groups are followed at a time. Threads take so many
-# parts of what is left, one after the other.
-FIRST_ROWS, FIRST_GROUPS, PARTS = 1 << 13, 64, 32
+# After so many rows it is known how they are best kept; until then, so many groups are followed, then twice as many each time.
+# Threads take so many parts of what is left, one after the other.
+FIRST_ROWS, FIRST_GROUPS, PARTS = 1 << 13, 8, 32
 # So many derivations are met in one call before others have a say.
 MET = 1 << 24
 
@@ -250,24 +250,29 @@ class Walking:
         is_wide = any(map(are_wide, (self.words, self.groups.words)))
         for table in self.tables:
             table.begin_anew(is_wide=is_wide)
-        done = 0
-        for part in self.groups.parts(0, FIRST_GROUPS):
+        done, size = 0, FIRST_GROUPS
+        while done < len(self.groups) and sum(map(len, self.tables)) < FIRST_ROWS:
+            part = self.groups.parts(done, size)[0]
             self._note(self._follow_parts(self.tables, rank, iter([part])))
-            done = part[1]
-            if sum(map(len, self.tables)) >= FIRST_ROWS:
-                break
+            done, size = part[1], 2 * size
+        times = len(self.groups) / max(1, done)
         for table in self.tables:
             table.end_lines(0)
-            table.reconsider(expected=len(table) * len(self.groups) // max(1, done))
+            table.reconsider(expected=int(len(table) * times))
         before = [table.fields[USED] for table in self.tables]
         rest = iter(self.groups.parts(done, max(1, (len(self.groups) - done) // (PARTS * parallel.CORES))))
         others = [[table.sibling() for table in self.tables] for _ in range(1, parallel.CORES)]
+        for at, table in enumerate(self.tables):
+            table.expect_lines(int(before[at] * times))
+            for tables in others:
+                tables[at].expect_lines(int(before[at] * times) // parallel.CORES)
         for told in parallel.run([partial(self._follow_parts, each, rank, rest) for each in (self.tables, *others)]):
             self._note(told)
         for at, (table, first) in enumerate(zip(self.tables, before, strict=True)):
             table.end_lines(first)
             for tables in others:
                 table.absorb(tables[at])
+            table.rows.give_back()
 
     def _note(self, told: Words) -> None:
         self.met += int(told[walks.MET])
