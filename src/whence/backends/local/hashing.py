@@ -275,9 +275,9 @@ class HashedLines:
             self._moved()
 
     def give_back(self) -> None:
-        """Most of the room that was made and is not used."""
+        """The room that was made and is not used."""
         used = int(self.handle[USED])
-        self.room.shrink(used + used // 4 + BLOCK)
+        self.room.shrink(used + BLOCK)
         self._moved()
 
     def take_over(self, lines: Halves) -> None:
