@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import pytest
 
 from whence.lang import ProgramError, load
 from whence.lang.program import Const, Program
+from whence.lang.types import DECIMAL, PRIMITIVES, Kind, Nullable, decimal_kind
 
 
 def kinds(program: Program, relation: str) -> list[str]:
@@ -127,3 +131,15 @@ def test_a_list_of_itself_has_no_type() -> None:
 def test_records_may_refer_to_themselves() -> None:
     program = load(".type L = [head: number, tail: L]\n.decl a(l: L)\na(nil).\na([1, l]) :- a(l).\n")
     assert kinds(program, "a") == ["L"]
+
+
+@pytest.mark.parametrize(
+    "kind", [*PRIMITIVES.values(), DECIMAL, decimal_kind(9, 2), Nullable(PRIMITIVES["symbol"])], ids=str
+)
+def test_kinds_are_the_same_wherever_they_come_from(kind: Kind) -> None:
+    """Another process has them from a pickled program."""
+    for other in (pickle.loads(pickle.dumps(kind)), copy.deepcopy(kind)):
+        assert other == kind
+        assert hash(other) == hash(kind)
+        assert (other is kind) == (kind in PRIMITIVES.values() or kind is DECIMAL)
+    assert decimal_kind(9, 2) != DECIMAL

@@ -12,12 +12,17 @@ from datetime import date
 from decimal import Decimal
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Primitive:
+    """There is one of each, so that to compare them takes no time: every epoch does that often."""
+
     name: str
 
     def __str__(self) -> str:
         return self.name
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _primitive, (self.name,)
 
 
 NUMBER = Primitive("number")
@@ -41,10 +46,17 @@ class DecimalKind(Primitive):
     precision: int
     scale: int
 
+    def __reduce__(self) -> tuple[object, ...]:
+        return DecimalKind, (self.name, self.precision, self.scale)
+
 
 MOST_DIGITS = 18  # more do not fit 64 bits
 # In sets of kinds: any of them.
 DECIMAL = Primitive("decimal")
+
+
+def _primitive(name: str) -> Primitive:
+    return DECIMAL if name == DECIMAL.name else PRIMITIVES[name]
 
 
 def decimal_kind(precision: int, scale: int) -> DecimalKind:

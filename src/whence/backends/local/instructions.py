@@ -24,7 +24,7 @@ from whence.lang.sizes import refuse_structure
 from whence.lang.types import Kind
 from whence.plan.steps import Check, Join
 
-BUFFER = 1 << 15
+BUFFER = 1 << 16
 
 
 class Scratch:

@@ -183,12 +183,11 @@ class Dictionary:
         return self._encode_structures(values, kind, is_new=True)
 
     def decode_column(self, words: Words, kind: Kind) -> list[Value]:
-        # Most kinds are the very objects, and to compare them takes longer than to decode a few words.
-        if kind is SYMBOL or kind == SYMBOL:
+        if kind == SYMBOL:
             if len(words) < 2:
                 return [self.values[number] for number in words.tolist()]
             return list(itemgetter(*words.tolist())(self.values))  # half the time of asking for one after the other
-        if kind is NUMBER or kind == NUMBER:
+        if kind == NUMBER:
             return words.tolist()  # type: ignore[no-any-return]
         if isinstance(kind, Nullable):
             return self._decode_nullable(words, kind)
