@@ -357,9 +357,9 @@ def main() -> None:
         return
     report = Report("analyses", "Analyses of programs")
     report.write(
-        f"Seconds from the start of a process to its end, medians of {REPEATS} (over {SLOW:.0f} s: the better of 2), facts read from "
-        "files, loops compiled before. DuckDB with 2 threads, where the recursion is one that its SQL has; Souffle with two, "
-        "if there is one on the path (it is in no package repository that the rest is from): as an interpreter, and "
+        f"Seconds from the start of a process to its end, medians of {REPEATS} (over {SLOW:.0f} s: the better of 2), facts "
+        "read from files, loops compiled before. DuckDB with 2 threads, where the recursion is one that its SQL has; Souffle "
+        "with two, if there is one on the path (it is in no package repository that the rest is from): as an interpreter, and "
         "compiled, where the C++ of each program takes what stands behind the plus and counts in the comparison with the "
         "best peer. The last column compares with the compiled program alone."
     )

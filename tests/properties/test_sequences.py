@@ -71,8 +71,9 @@ def test_many_sequences_match_the_reference(tables: str) -> None:
     )
     @given(run=runs(), seed=st.integers(0, 1 << 32))
     def match(run: Run, seed: int) -> None:
-        # A range over numbers that lie far apart has too many values.
-        choices = VALUES[:1] if "range(" in run.text else VALUES
+        # A range over numbers that lie far apart has too many values. Where costs that wrap around get better than those of
+        # shorter ways, what the least ones are depends on who came first.
+        choices = VALUES[:1] if "range(" in run.text else VALUES[:3] if "c + d" in run.text else VALUES
         names = sorted({update.relation for epoch in run.epochs for update in epoch}) or list(BASE)
         prepared = prepare(run.program)
         rng = Random(seed)
