@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import copy
 import pickle
+from dataclasses import replace
 
 import pytest
 
 from whence.lang import ProgramError, load
 from whence.lang.program import Const, Program
-from whence.lang.types import DECIMAL, PRIMITIVES, Kind, Nullable, decimal_kind
+from whence.lang.types import DECIMAL, PRIMITIVES, Kind, Nullable, Primitive, decimal_kind
 
 
 def kinds(program: Program, relation: str) -> list[str]:
@@ -137,9 +138,9 @@ def test_records_may_refer_to_themselves() -> None:
     "kind", [*PRIMITIVES.values(), DECIMAL, decimal_kind(9, 2), Nullable(PRIMITIVES["symbol"])], ids=str
 )
 def test_kinds_are_the_same_wherever_they_come_from(kind: Kind) -> None:
-    """Another process has them from a pickled program."""
-    for other in (pickle.loads(pickle.dumps(kind)), copy.deepcopy(kind)):
+    """Another process has them from a pickled program; a revision compares programs by copies of their parts."""
+    for other in (pickle.loads(pickle.dumps(kind)), copy.deepcopy(kind), replace(kind)):
         assert other == kind
         assert hash(other) == hash(kind)
-        assert (other is kind) == (kind in PRIMITIVES.values() or kind is DECIMAL)
+        assert (other is kind) == isinstance(kind, Primitive)
     assert decimal_kind(9, 2) != DECIMAL

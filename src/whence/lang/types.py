@@ -7,22 +7,30 @@ without changing its values; they matter to the checks only.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import date
 from decimal import Decimal
+from typing import Self
+
+_KNOWN: dict[str, Primitive] = {}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Primitive:
-    """There is one of each, so that to compare them takes no time: every epoch does that often."""
+    """There is one of each name, however it is come by, so that to compare them takes no time: every epoch does that often."""
 
     name: str
+
+    def __new__(cls, name: str, *_places: object, **_names: object) -> Self:
+        found = _KNOWN.setdefault(name, object.__new__(cls))
+        assert isinstance(found, cls)
+        return found
 
     def __str__(self) -> str:
         return self.name
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _primitive, (self.name,)
+        return type(self), tuple(getattr(self, each.name) for each in fields(self))
 
 
 NUMBER = Primitive("number")
@@ -39,24 +47,17 @@ PRIMITIVES: Mapping[str, Primitive] = {
 RESERVED_NAMES = frozenset({"number", "unsigned", "float", "symbol"})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class DecimalKind(Primitive):
     """`decimal(precision,scale)`: at most so many digits, so many of them behind the point."""
 
     precision: int
     scale: int
 
-    def __reduce__(self) -> tuple[object, ...]:
-        return DecimalKind, (self.name, self.precision, self.scale)
-
 
 MOST_DIGITS = 18  # more do not fit 64 bits
 # In sets of kinds: any of them.
 DECIMAL = Primitive("decimal")
-
-
-def _primitive(name: str) -> Primitive:
-    return DECIMAL if name == DECIMAL.name else PRIMITIVES[name]
 
 
 def decimal_kind(precision: int, scale: int) -> DecimalKind:
