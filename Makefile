@@ -62,8 +62,9 @@ mosquitto:  ## make sure that an MQTT broker is there for the tests and the buil
 run: setup java  ## keep the views of a network current while its links fail, and draw the worst failure
 	$(BIN)/python examples/network/main.py
 
-# A test that does not end says where it is, and fails; the others go on. Signals are for the tests themselves.
-NO_ENDLESS := --timeout 300 --timeout-method thread
+# A test that does not end takes its process with it: compiled loops cannot be interrupted, and signals are for the tests
+# themselves. The run ends then and names the test. Another process would be given the same test again, and so on without end.
+NO_ENDLESS := --timeout 300 --timeout-method thread --max-worker-restart 0
 
 .PHONY: test
 test: setup java postgres chromium mosquitto lint  ## lint, then run every test, in two processes
