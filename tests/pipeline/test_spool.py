@@ -7,6 +7,7 @@ from pathlib import Path
 from threading import Thread
 
 import pytest
+from tests.waiting import PATIENCE, wait_for
 
 from whence import load
 from whence.io import FactError
@@ -95,8 +96,10 @@ def test_reading_waits_for_spark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert reader.is_alive()
     assert len(files(spool)) == 3
     for number_of_file in range(1, 11):
-        spool.taken({f"{number_of_file:012d}.jsonl"})
-    reader.join(10)
+        written = spool.folder / f"{number_of_file:012d}.jsonl"
+        wait_for(written.exists)
+        spool.taken({written.name})
+    reader.join(PATIENCE)
     assert not reader.is_alive()
 
 

@@ -288,3 +288,17 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), divided(60, 3))
 """
     assert run(tmp_path, code) == "38 20\n"
     assert run(tmp_path, code) == "38 20\n", "kept on disk"
+
+
+def test_functions_can_be_looked_into_when_all_modules_are_gone() -> None:
+    """As Python's last collection of garbage does."""
+    script = """
+import ctypes, gc
+from whence.backends.local import crossing
+function, flags = crossing.callable_at("some", 8), crossing._FASTCALL
+method = ctypes.c_void_p.from_address(id(function) + object.__basicsize__).value
+vars(crossing).clear()
+gc.collect()
+assert ctypes.c_int.from_address(method + 16).value == flags
+"""
+    subprocess.run([sys.executable, "-c", script], env=os.environ | {"PYTHONMALLOC": "debug"}, check=True)

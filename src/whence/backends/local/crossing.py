@@ -36,6 +36,10 @@ class _Failure(ctypes.Structure):
     _fields_ = (("pickled", ctypes.c_void_p), ("size", ctypes.c_int32))
 
 
+_free = ctypes.pythonapi.PyMem_RawFree
+_free.argtypes, _free.restype = [ctypes.c_void_p], None
+
+
 class _Memory:
     """Memory that a loop has allocated and given to an array, until nobody has that any more."""
 
@@ -43,15 +47,14 @@ class _Memory:
         self._address = address
         self.__array_interface__ = interface
 
-    def __del__(self) -> None:
-        _free(self._address)
+    def __del__(self, free: Any = _free) -> None:  # at Python's end the module may be gone
+        free(self._address)
 
 
-_free = ctypes.pythonapi.PyMem_RawFree
-_free.argtypes, _free.restype = [ctypes.c_void_p], None
 _new_function = ctypes.pythonapi.PyCFunction_NewEx
 _new_function.argtypes, _new_function.restype = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p], ctypes.py_object
-_METHODS: list[_Method] = []  # functions refer to them for ever
+_keep = ctypes.pythonapi.Py_IncRef
+_keep.argtypes, _keep.restype = [ctypes.py_object], None
 
 
 @cache
@@ -64,8 +67,11 @@ def tell_python() -> None:
 
 def callable_at(name: str, address: int) -> Callable[..., Any]:
     """The function of Python's whose code is there, a METH_FASTCALL."""
-    _METHODS.append(_Method(name.encode(), address, _FASTCALL, None))
-    found: Callable[..., Any] = _new_function(ctypes.addressof(_METHODS[-1]), None, None)
+    method = _Method(name.encode(), address, _FASTCALL, None)
+    _keep(
+        method
+    )  # for ever: Python looks into it as long as there is the function, and at its own end after all modules
+    found: Callable[..., Any] = _new_function(ctypes.addressof(method), None, None)
     return found
 
 
