@@ -216,6 +216,10 @@ class Dictionary:
     def decode_rows(self, lines: Lines, kinds: Sequence[Kind]) -> list[Tuple]:
         if not kinds:
             return [()] * len(lines)
+        if all([kind is NUMBER or kind is SYMBOL for kind in kinds]):  # most are: one call of NumPy for all columns
+            text = self.values.__getitem__
+            told = zip(lines.T.tolist(), kinds, strict=True)
+            return list(zip(*[words if kind is NUMBER else map(text, words) for words, kind in told], strict=True))
         columns = [self.decode_column(lines[:, at], kind) for at, kind in enumerate(kinds)]
         return list(zip(*columns, strict=True))
 
