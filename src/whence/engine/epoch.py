@@ -286,17 +286,15 @@ class StratumEpoch(Generic[Ids, Keys, Ranks]):
     def _run_best(self, best: BestRounds[Ids]) -> None:
         plans = self.plan.onward
         taking, adding = ([each(plan) for plan in plans] for each in (self._seen_while_taking, self._seen_while_adding))
-        while self.offered or any(map(any, (each.values() for each in (self.queue, self.put_back_from, self.lost)))):
+        while self._is_unsettled():
             self._reconsider_tables()
             unsettled = Unsettled(self.queue, self.put_back_from, self.lost, self.offered)
-            enough = self._enough()
-            settled = best.settle(
-                unsettled, (taking, adding), self.stratum.rank, enough._replace(rounds=enough.rounds + 1)
-            )
+            rounds, rows = self._enough()
+            settled = best.settle(unsettled, (taking, adding), self.stratum.rank, Enough(rounds + 1, rows))
             left = settled.left
-            self.queue = {name: list(left.queued.get(name, ())) for name in self.queue}
-            self.put_back_from = {name: list(left.lost.get(name, ())) for name in self.put_back_from}
-            self.lost = {name: list(left.losing.get(name, ())) for name in self.lost}
+            for batches, rest in ((self.queue, left.queued), (self.put_back_from, left.lost), (self.lost, left.losing)):
+                for name in batches:
+                    batches[name] = list(rest[name]) if name in rest else []
             self.offered = {name: list(batches) for name, batches in left.offered.items()}
             for batches, found in ((self.made, settled.made), (self.suspended, settled.lost)):
                 for name, batch in found.items():  # `finish` tells which of them came in this epoch
@@ -306,6 +304,11 @@ class StratumEpoch(Generic[Ids, Keys, Ranks]):
             if settled.last is not None:
                 self._tell_guard(*settled.last)
             self.stratum.guard.check(self.plan.relations, self.rounds, self.backend.tuples)
+
+    def _is_unsettled(self) -> bool:
+        return bool(self.offered) or any(
+            batches for each in (self.queue, self.put_back_from, self.lost) for batches in each.values()
+        )
 
     def _queue_derivable(self) -> None:
         """Rows that were suspended and still have derivations come back."""

@@ -193,6 +193,23 @@ def test_many_texts_are_numbered_as_they_are_one_by_one(lists: list[list[str | N
         assert many.numbers == single.numbers
 
 
+@given(steps=st.lists(st.tuples(st.lists(st.text("abc", max_size=2), max_size=8), st.integers(1, 3)), max_size=6))
+def test_many_texts_are_taken_as_they_are_one_by_one(steps: list[tuple[list[str], int]]) -> None:
+    """Between steps all but some words are given up, and used again for other texts."""
+    dictionary = Dictionary()
+    for texts, kept_one_of in steps:
+        words = dictionary.encode_column(texts, SYMBOL)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("whence.backends.local.words.MANY", 0)
+            assert dictionary.decode_column(words, SYMBOL) == texts
+            assert dictionary.decode_rows(np.stack([words, words], axis=1), [SYMBOL, NUMBER]) == [
+                *zip(texts, words.tolist(), strict=True)
+            ]
+        held = _Held(dictionary, [(SYMBOL, text) for text in texts[::kept_one_of]])
+        dictionary.reclaim()
+        del held
+
+
 def test_texts_that_came_as_a_column_are_found_and_given_up() -> None:
     dictionary = Dictionary()
     dictionary.number_distinct([f"text {at}" for at in range(2 * FEWEST)])

@@ -263,8 +263,8 @@ class Settling:
         watching.watch.look()
 
     def _parts(self, rows: Ids, begins: Sequence[int], ends: Sequence[int]) -> dict[str, Ids]:
-        parts = zip(self._numbers.items(), begins, ends, strict=True)
-        return {name: rows[at, begin:end].copy() for (name, at), begin, end in parts if begin < end}
+        parts = zip(self.relations, rows, begins, ends, strict=True)
+        return {name: line[begin:end].copy() for name, line, begin, end in parts if begin < end}
 
 
 class WatchedSettling(NamedTuple):

@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import count
-from operator import itemgetter
 from typing import NamedTuple, Protocol
 from weakref import WeakSet
 
@@ -23,6 +22,7 @@ from numpy.typing import NDArray
 from whence.backends.local.arrays import Ids, Lines
 from whence.backends.local.cells import A_CELL, A_SYMBOL, ITEM, NIL, NO_ITEM, RECORD, SATURATED, Cells, mark_cells
 from whence.backends.local.memory import address_of
+from whence.backends.local.text_array import TextArray
 from whence.lang.deep import FEW, compound
 from whence.lang.fit import fits
 from whence.lang.scalars import of_whole, to_whole
@@ -54,7 +54,8 @@ Words = NDArray[np.int64]
 FEWEST, SHARE = 1 << 12, 8
 # What Python keeps for a symbol besides its text: a place in a list, an entry of a hash table, a number.
 _BYTES_OF_SYMBOL = 180
-MANY = 64  # texts: fewer are numbered sooner one by one
+_COMMON = frozenset((NUMBER, SYMBOL))
+MANY = 64  # texts: fewer are numbered, and taken, sooner one by one
 
 
 class Holder(Protocol):
@@ -84,6 +85,7 @@ class Dictionary:
     def __init__(self, types: Types | None = None) -> None:
         self.types = types or Types()
         self.values: list[str | None] = [None]  # where a number is free, and for nil, which is the first
+        self._texts = TextArray(self.values)
         self.free: list[int] = []
         self.cells: dict[Kind, Cells] = {}
         self.holders: WeakSet[Holder] = WeakSet()
@@ -108,7 +110,7 @@ class Dictionary:
 
     def restore(self, values: list[str | None], cells: Iterable[Cells]) -> None:
         """Takes over the values of another one, each with the word that it had there. None may be known yet."""
-        self.values = values
+        self.values, self._texts = values, TextArray(values)
         self.__dict__.pop("numbers", None)
         self.free = [number for number, text in enumerate(values) if text is None and number]
         for each in cells:
@@ -122,6 +124,7 @@ class Dictionary:
             if self.free:
                 number = self.free.pop()
                 self.values[number] = text
+                self._texts.change(number)
             else:
                 number = len(self.values)
                 self.values.append(text)
@@ -184,9 +187,9 @@ class Dictionary:
 
     def decode_column(self, words: Words, kind: Kind) -> list[Value]:
         if kind == SYMBOL:
-            if len(words) < 2:
-                return [self.values[number] for number in words.tolist()]
-            return list(itemgetter(*words.tolist())(self.values))  # half the time of asking for one after the other
+            if len(words) >= MANY:
+                return self._texts.take(words)
+            return [self.values[number] for number in words.tolist()]
         if kind == NUMBER:
             return words.tolist()  # type: ignore[no-any-return]
         if isinstance(kind, Nullable):
@@ -216,8 +219,8 @@ class Dictionary:
     def decode_rows(self, lines: Lines, kinds: Sequence[Kind]) -> list[Tuple]:
         if not kinds:
             return [()] * len(lines)
-        if all([kind is NUMBER or kind is SYMBOL for kind in kinds]):  # most are: one call of NumPy for all columns
-            text = self.values.__getitem__
+        if len(lines) < MANY and _COMMON.issuperset(kinds):
+            text = self.values.__getitem__  # one call of NumPy for all columns
             told = zip(lines.T.tolist(), kinds, strict=True)
             return list(zip(*[words if kind is NUMBER else map(text, words) for words, kind in told], strict=True))
         columns = [self.decode_column(lines[:, at], kind) for at, kind in enumerate(kinds)]
@@ -390,6 +393,7 @@ class Dictionary:
             if text is not None:
                 del self.numbers[text]
                 self.values[number] = None
+                self._texts.change(number)
                 self.free.append(number)
         self._limit = len(self) + max(len(self), held // SHARE, FEWEST)
 
@@ -397,7 +401,7 @@ class Dictionary:
     def nbytes(self) -> int:
         """About what it takes: of symbols, the texts and what Python keeps with each."""
         symbols = len(self.values) * _BYTES_OF_SYMBOL + sum(map(len, filter(None, self.values)))
-        return symbols + sum(cells.nbytes for cells in self.cells.values())
+        return symbols + self._texts.nbytes + sum(cells.nbytes for cells in self.cells.values())
 
 
 def is_number(kind: Kind) -> bool:
