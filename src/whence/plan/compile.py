@@ -26,6 +26,7 @@ from whence.plan.drop_columns import drop_columns
 from whence.plan.extract_aggregates import AggregateSpec, extract_aggregates, is_extractable
 from whence.plan.join_order import JoinOrder, most_bound
 from whence.plan.magic import restrict_to_demand
+from whence.plan.meet_halfway import meet_halfway
 from whence.plan.narrow import narrow
 from whence.plan.needed import keep_needed
 from whence.plan.project_early import project_early
@@ -81,7 +82,7 @@ def compile_plan(
     `lean`, relations that are not wanted need not be whole."""
     program = restrict(program, wanted, lean=lean)
     if lean:
-        program = project_early(narrow(share_joins(program), sizes or {}), sizes or {})
+        program = project_early(narrow(meet_halfway(share_joins(program)), sizes or {}), sizes or {})
     return _planned(program, dict(_reasons_to_recompute(program)), sizes, join_order)
 
 
