@@ -29,6 +29,9 @@ RECURSIONS = (
     "c(x, y) :- {along}(x, y).\nc(x, y) :- w(x, y, _).\nc(x, y) :- e(x, u), c(u, v), {condition}c(v, y).\n",
     "c(x, y) :- {along}(x, y), w(y, _, _).\nd(x, y) :- e(u, v), c(u, x), {condition}c(v, y).\n"
     "c(x, y) :- w(_, x, u), c(u, v), d(v, y).\n",
+    "c(x, y) :- {along}(x, y).\nc(x, y) :- c(u, x), c(u, v), c(v, y).\n",
+    "c(x, y) :- {along}(x, y).\nd(x, y) :- c(u, x), e(v, u), {condition}c(v, y).\n"
+    "c(x, y) :- d(y, u), c(_, u), d(v, u), c(v, x).\nd(x, 1) :- c(x, u), d(u, v), d(2, v).\n",
 )
 # How many rows relations may be said to have: only some are kept by themselves where few ask for them.
 SIZES = st.sampled_from([{}, *({name: 5 if name in few else 5_000 for name in BASE} for few in ("e", "ef", "w"))])
@@ -85,6 +88,7 @@ def test_wanted_relations_are_the_same(run: Run, asking: str, also: set[str], si
             assert session.views() == expected
         leaner = restrict(program, wanted, lean=True)
         event("narrow" if any("!near" in name for name in session.plan.program.relations) else "as wide as ever")
+        event("two steps" if any("!by" in name for name in session.plan.program.relations) else "one step")
         event("asked for" if any(name.endswith(":asked") for name in leaner.relations) else "nothing is asked for")
         event("columns go" if any("!only" in name for name in leaner.relations) else "no columns go")
         views = evaluate(leaner, base, limits=LIMITS)
