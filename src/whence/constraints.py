@@ -8,7 +8,7 @@ from functools import cached_property
 
 from whence.lang.program import Program
 from whence.lang.table_facts import row_of
-from whence.lang.tables import Key, Reference, Table
+from whence.lang.tables import Key, Reference, Table, behind_tables
 from whence.lang.types import Tuple, Value
 from whence.limits import Limits
 from whence.plan import restrict
@@ -80,6 +80,11 @@ class Constraints:
 
     def __bool__(self) -> bool:
         return any(table.keys or table.checks or table.copies for table in self.tables.values())
+
+    @cached_property
+    def behind(self) -> frozenset[str]:
+        """Relations that updates do not speak of."""
+        return behind_tables(self.program)
 
     @cached_property
     def references(self) -> tuple[tuple[str, Reference], ...]:

@@ -24,7 +24,7 @@ from whence.lang.differences import why_rows_would_differ
 from whence.lang.fit import check_rows, holds_compounds, with_compounds
 from whence.lang.program import Program, lasting
 from whence.lang.revise import add_rules, drop_rule
-from whence.lang.tables import behind_tables, numbered
+from whence.lang.tables import numbered
 from whence.lang.types import Tuple
 from whence.limits import Limits
 from whence.prepared import STRATEGIES, Prepared, prepare
@@ -334,7 +334,7 @@ class Session(Reader):
         return Update(*given)
 
     def _refuse_behind_table(self, name: str) -> None:
-        if name in behind_tables(self.program):
+        if name in self.prepared.constraints.behind:
             raise ValueError(f"{name} follows from what its table holds: updates are of the table")
 
     def _check_relation(self, name: str) -> None:

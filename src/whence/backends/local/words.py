@@ -10,10 +10,10 @@ comes and goes for months takes no more memory than what is there.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import count
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 from weakref import WeakSet
 
 import numpy as np
@@ -211,6 +211,12 @@ class Dictionary:
 
     def encode_rows(self, rows: Iterable[Tuple], kinds: Sequence[Kind]) -> Lines:
         listed = list(rows)
+        if 0 < len(listed) < MANY and _COMMON.issuperset(kinds):  # most are: one call of NumPy for all columns
+            number: Callable[[Any], int] = self.number
+            return np.array(
+                [[v if kind is NUMBER else number(v) for v, kind in zip(row, kinds, strict=True)] for row in listed],
+                dtype=np.int64,
+            )
         lines: Lines = np.empty((len(listed), len(kinds)), dtype=np.int64)
         for at, kind in enumerate(kinds):
             lines[:, at] = self.encode_column([row[at] for row in listed], kind)
@@ -220,7 +226,7 @@ class Dictionary:
         if not kinds:
             return [()] * len(lines)
         if len(lines) < MANY and _COMMON.issuperset(kinds):
-            text = self.values.__getitem__  # one call of NumPy for all columns
+            text = self.values.__getitem__
             told = zip(lines.T.tolist(), kinds, strict=True)
             return list(zip(*[words if kind is NUMBER else map(text, words) for words, kind in told], strict=True))
         columns = [self.decode_column(lines[:, at], kind) for at, kind in enumerate(kinds)]
