@@ -47,6 +47,9 @@ QUESTIONS = (
     "ask(n) :- f(x), n = count : {{ c(x, _) }}.\n",
     "mid(x, y, z) :- c(x, y), e(y, z).\nask(x) :- mid(x, _, _).\n",
     "mid(x, y, z) :- c(x, y), e(y, z).\nmid(x, z, y) :- mid(z, x, y).\nask(x) :- mid(x, _, y), f(y).\n",
+    "mid(x, z, y) :- c(x, y), w(y, z, _).\nmid(x, 1, y) :- w(x, y, _), f(x).\nask(x) :- mid(x, y, _), mid2(y, x).\n"
+    "mid2(x, y) :- low(y, x), w(x, _, u), u != y.\nlow(x, y) :- c(x, y), w(y, x, _).\nask(x) :- low2(x, y), e(y, x).\n"
+    "low2(x, y) :- low3(y, x), w(x, _, _).\nlow3(x, y) :- c(x, _), w(y, x, _).\nlow3(x, 2) :- w(x, _, _).\n",
 )
 
 
@@ -89,6 +92,7 @@ def test_wanted_relations_are_the_same(run: Run, asking: str, also: set[str], si
         leaner = restrict(program, wanted, lean=True)
         event("narrow" if any("!near" in name for name in session.plan.program.relations) else "as wide as ever")
         event("two steps" if any("!by" in name for name in session.plan.program.relations) else "one step")
+        event("early" if any(name.endswith("!asked") for name in session.plan.program.relations) else "late")
         event("asked for" if any(name.endswith(":asked") for name in leaner.relations) else "nothing is asked for")
         event("columns go" if any("!only" in name for name in leaner.relations) else "no columns go")
         views = evaluate(leaner, base, limits=LIMITS)

@@ -21,6 +21,7 @@ from whence.lang.program import (
 )
 from whence.lang.tree import walk
 from whence.plan.ask_closures import ask_closures
+from whence.plan.ask_early import ask_early
 from whence.plan.delta_plans import delta_plans
 from whence.plan.drop_columns import drop_columns
 from whence.plan.extract_aggregates import AggregateSpec, extract_aggregates, is_extractable
@@ -82,7 +83,9 @@ def compile_plan(
     `lean`, relations that are not wanted need not be whole."""
     program = restrict(program, wanted, lean=lean)
     if lean:
-        program = project_early(narrow(meet_halfway(share_joins(program)), sizes or {}), sizes or {})
+        known = sizes or {}
+        program = program if wanted is None else ask_early(program, frozenset(wanted), known)
+        program = project_early(narrow(meet_halfway(share_joins(program)), known), known)
     return _planned(program, dict(_reasons_to_recompute(program)), sizes, join_order)
 
 
