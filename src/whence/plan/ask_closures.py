@@ -23,12 +23,12 @@ from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import permutations
 
-from whence.lang.diagnostics import Diagnostic
 from whence.lang.order import names_in, names_met
 from whence.lang.program import Atom, Comparison, Const, Literal, Negation, Program, Relation, Rule, Var, counter_in
 from whence.lang.rewrite import rebuild
-from whence.lang.strata import dependencies, stratify
+from whence.lang.strata import dependencies
 from whence.lang.tree import walk
+from whence.plan.helpers import rewritten
 
 Columns = tuple[int, ...]
 # A body is looked through in every order of what can correspond: this many literals at most.
@@ -178,10 +178,7 @@ class _Closure:
         relations = {each: relation for each, relation in program.relations.items() if each != own}
         relations[name] = replace(self.relation, name=name)
         relations[asked] = Relation(asked, tuple(fields[at] for at in columns), self.relation.span)
-        refused: list[Diagnostic] = []
-        strata = stratify(relations, changed, list(program.subsumptions), refused)
-        assert not refused
-        return replace(program, relations=relations, rules=tuple(changed), strata=strata)
+        return rewritten(program, relations, changed)
 
     # -- turning round
 

@@ -19,11 +19,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from whence.lang.diagnostics import Diagnostic
 from whence.lang.order import names_met
 from whence.lang.program import Atom, Const, Program, Rule, Var
-from whence.lang.strata import stratify
 from whence.lang.tree import walk
+from whence.plan.helpers import rewritten
 from whence.plan.project_early import is_plain
 
 # A relation asks for little if one that the answers are made from has so many times as many rows, and more than so many.
@@ -105,11 +104,7 @@ def _asked(program: Program, questions: Mapping[str, _Question]) -> Program:
     relations = {
         names.get(name, name): replace(each, name=names.get(name, name)) for name, each in program.relations.items()
     }
-    refused: list[Diagnostic] = []
-    strata = stratify(relations, rules, list(program.subsumptions), refused)
-    assert not refused
-    transfers = tuple(each for each in program.transfers if each.relation not in names)
-    return replace(program, relations=relations, rules=tuple(rules), strata=strata, transfers=transfers)
+    return rewritten(program, relations, rules)
 
 
 def _question_of(question: _Question, head: Atom) -> Atom:

@@ -20,12 +20,11 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
-from whence.lang.diagnostics import Diagnostic
 from whence.lang.order import names_in
 from whence.lang.program import Aggregation, Anything, Atom, Const, Negation, Program, Rule, Term, Var, counter_in
 from whence.lang.rewrite import rebuild
-from whence.lang.strata import stratify
 from whence.lang.tree import walk
+from whence.plan.helpers import rewritten
 
 Column = tuple[str, int]
 
@@ -105,11 +104,7 @@ def _without(program: Program, going: set[Column]) -> Program:
             relations[names[name]] = replace(relation, name=names[name], fields=fields, location=None)
         else:
             relations[name] = relation
-    refused: list[Diagnostic] = []
-    strata = stratify(relations, rules, list(program.subsumptions), refused)
-    assert not refused
-    transfers = tuple(each for each in program.transfers if each.relation not in kept)
-    return replace(program, relations=relations, rules=tuple(rules), strata=strata, transfers=transfers)
+    return rewritten(program, relations, rules)
 
 
 def _says_the_same(head: Atom, literal: object) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from whence.lang.diagnostics import Diagnostic
@@ -57,7 +57,13 @@ def with_helpers(program: Program, rules: Iterable[Rule], helpers: Iterable[Rule
         columns = [arg for arg in helper.head.args if isinstance(arg, Var)]
         fields = tuple(Field(each.name, str(each.kind), each.kind) for each in columns)
         relations[helper.head.relation] = Relation(helper.head.relation, fields, helper.span)
-    refused: list[Diagnostic] = []
+    return rewritten(program, relations, every)
+
+
+def rewritten(program: Program, relations: Mapping[str, Relation], rules: Iterable[Rule]) -> Program:
+    """The program with these relations and rules, which a rewrite made of its own: they can be put in order as those could."""
+    every, refused = tuple(rules), list[Diagnostic]()
     strata = stratify(relations, list(every), list(program.subsumptions), refused)
     assert not refused
-    return replace(program, relations=relations, rules=every, strata=strata)
+    transfers = tuple(each for each in program.transfers if each.relation in relations)
+    return replace(program, relations=relations, rules=every, strata=strata, transfers=transfers)
