@@ -15,6 +15,7 @@ from tests.properties.programs import DERIVED, Run, rules, runs, shapes, updates
 from tests.properties.test_maintenance import EXAMPLES
 
 from whence import Program, ProgramError, Session, Update
+from whence.lang.differences import why_rows_would_differ
 from whence.lang.revise import add_rules, drop_rule
 from whence.lang.types import Tuple
 from whence.limits import RunawayError
@@ -58,7 +59,12 @@ def check_revisions(run: Run, steps: list[Action], strategy: str, wanted: frozen
             follow(base, action)
         # A rule that does not fit is refused, and nothing has changed then.
         with suppress(ProgramError, UnsuitableStrategy), excused(intended(session.program, action), base):
-            changes = take(session, action)
+            # What terms hold that nobody has declared may depend on the rule.
+            if any(why_rows_would_differ(session.program, intended(session.program, action))):
+                with pytest.raises(ValueError, match=r"would (have|hold)"):
+                    take(session, action)
+            else:
+                changes = take(session, action)
         for op, relation, row, _ in changes:
             assert (row in total.setdefault(relation, set())) == (op == "-"), "a change that changes nothing"
             (total[relation].remove if op == "-" else total[relation].add)(row)
