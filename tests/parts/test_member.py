@@ -10,6 +10,7 @@ from whence.lang.program import Program, output_names
 from whence.node import Supports
 from whence.parts import Report, Turn, next_turn
 from whence.plan.deal import deal
+from whence.session import evaluate
 
 CLOSURE = load("""
 .decl link(x: number, y: number)
@@ -102,3 +103,22 @@ def test_what_comes_and_goes_within_a_turn_is_not_told() -> None:
     member._note([Supports(out, [row], None), Supports(out, [row], 5)])
     assert member._report().withdrew
     assert member.letters() == {1: {member.how.ships[out]: ([row], [5])}}
+
+
+def test_a_row_that_loses_the_support_of_another_part_last_may_still_have_its_own() -> None:
+    """Its support is withdrawn when the part has nothing else to do any more: a shorter way was found elsewhere."""
+    program = load("""
+    .decl from(x:number) .decl road(x:number, y:number, km:number) .input from, road
+    near(x, 0) :- from(x).
+    hop(y, c + d) :- near(x, c), road(x, y, d).
+    near(y, c) :- hop(y, _), c = min d : { hop(y, d) }.
+    .decl near(x:number, c:number) .decl hop(x:number, c:number) .output near, hop
+    """)
+    roads = [(0, 3, 0), (1, 0, 2), (1, 1, 2), (1, 3, 1), (3, 1, 0), (3, 3, 2)]
+    made = team(program, parts=3)
+    made.apply([Update("+", "road", row) for row in roads])
+    made.apply([Update("+", "from", (1,))])
+    assert made.views() == evaluate(program, {"road": roads, "from": [(1,)]}, wanted=["near", "hop"])
+    assert (3, 3) in made.view("hop")
+    made.apply([Update("-", "from", (1,))])
+    assert made.views() == {"near": set(), "hop": set()}

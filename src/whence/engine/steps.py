@@ -77,7 +77,7 @@ class _SteppedEpoch(StratumEpoch[Ids, Keys, Ranks]):
                 self.aggregates.begin()
             self.put_inputs()
         self._queue_derivable()
-        while self.is_pending:
+        while self._has_more:
             if self.aggregates.is_pending and not self._settle_groups():
                 return
             if any(self.queue.values()):
@@ -85,6 +85,11 @@ class _SteppedEpoch(StratumEpoch[Ids, Keys, Ranks]):
 
     @property
     def is_pending(self) -> bool:
+        # What was suspended by a later step, when nothing else was left to do, may still have derivations.
+        return self._has_more or any(self.put_back_from.values())
+
+    @property
+    def _has_more(self) -> bool:
         return self.aggregates.is_pending or any(self.queue.values())
 
     def _settle_groups(self) -> bool:
