@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import random
-
 import pytest
+from tests.plan.changes import random_epochs
 from tests.plan.test_lean import shown
 
 from whence import Session, load
@@ -95,18 +94,9 @@ def test_only_where_nobody_asks_why_or_for_all() -> None:
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("seed", range(5))
 def test_the_rows_are_the_same_whatever_changes(case: str, seed: int) -> None:
-    rng = random.Random(seed)
     program = load(BASE + CASES[case][0] + WANTED)
     session = Session(prepare(program, wanted=["top"], sizes=SIZES, lean=True))
     assert "mid!asked" in session.plan.program.relations
-    base: dict[str, set[tuple[int, ...]]] = {"big": set(), "more": set(), "few": set(), "one": set()}
-    for _ in range(20):
-        updates = []
-        for _ in range(rng.randint(1, 6)):
-            name = rng.choice(list(base))
-            row = tuple(rng.randrange(4) for _ in range(program.relations[name].arity))
-            op = "+" if rng.random() < 0.6 else "-"
-            (base[name].add if op == "+" else base[name].discard)(row)
-            updates.append((op, name, row))
+    for updates, base in random_epochs(seed, {"big": 2, "more": 2, "few": 2, "one": 1}, values=4):
         session.apply(updates)
         assert session.views() == {"top": evaluate(program, base)["top"]}

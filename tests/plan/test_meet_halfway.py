@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import random
-
 import pytest
+from tests.plan.changes import random_epochs
 from tests.plan.test_lean import shown
 
 from whence import Session, load
@@ -94,18 +93,10 @@ def test_dense_relations_are_not_gone_over_four_variables_at_once() -> None:
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("seed", range(5))
 def test_the_rows_are_the_same_whatever_changes(case: str, seed: int) -> None:
-    rng = random.Random(seed)
     program = load(BASE + CASES[case][0])
     session = Session(prepare(program, lean=True))
     assert any("!by" in name for name in session.plan.program.relations)
-    base: dict[str, set[tuple[int, ...]]] = {"e": set(), "f": set()}
-    for _ in range(20):
-        updates = []
-        for _ in range(rng.randint(1, 5)):
-            name, row = rng.choice(list(base)), (rng.randrange(6), rng.randrange(6))
-            op = "+" if rng.random() < 0.6 else "-"
-            (base[name].add if op == "+" else base[name].discard)(row)
-            updates.append((op, name, row))
+    for updates, base in random_epochs(seed, {"e": 2, "f": 2}, values=6):
         session.apply(updates)
         expected = evaluate(program, base)
         assert session.views() == {name: expected[name] for name in session.views()}

@@ -21,9 +21,9 @@ from dataclasses import replace
 from itertools import combinations
 
 from whence.lang.order import names_met
-from whence.lang.program import Anything, Atom, Const, Program, Rule, Stratum, Var
+from whence.lang.program import Atom, Program, Rule, Stratum, Var
 from whence.plan.helpers import Helpers
-from whence.plan.project_early import is_plain
+from whence.plan.project_early import is_plain, is_simple
 
 # With fewer atoms there is nothing to be left out in between.
 FEWEST = 3
@@ -37,7 +37,7 @@ def meet_halfway(program: Program) -> Program:
 
 
 def _halved(rule: Rule, stratum: Stratum, program: Program, helpers: Helpers) -> Rule:
-    atoms = [each for each in rule.body if isinstance(each, Atom) and _is_simple(each)]
+    atoms = [each for each in rule.body if isinstance(each, Atom) and is_simple(each)]
     is_inside = len(atoms) == len(rule.body) and all(each.relation in stratum.relations for each in atoms)
     if not is_inside or not is_plain(rule, stratum, program):
         return rule
@@ -46,10 +46,6 @@ def _halved(rule: Rule, stratum: Stratum, program: Program, helpers: Helpers) ->
         atoms[one] = helpers.atom(columns, (atoms[one], atoms[other]))
         del atoms[other]
     return replace(rule, body=tuple(atoms))
-
-
-def _is_simple(atom: Atom) -> bool:
-    return all(isinstance(arg, Var | Const | Anything) for arg in atom.args)
 
 
 def _pair(rule: Rule, atoms: list[Atom]) -> tuple[int, int, list[Var]] | None:

@@ -18,9 +18,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from whence.lang.order import names_met
-from whence.lang.program import Anything, Atom, Const, Literal, Program, Rule, Stratum, Var
+from whence.lang.program import Atom, Literal, Program, Rule, Stratum, Var
 from whence.plan.helpers import Helpers
-from whence.plan.project_early import is_plain
+from whence.plan.project_early import is_plain, is_simple
 
 # A relation is small if one that the recursion reads has so many times as many rows, and more than so many.
 SHARE, FEW = 8, 1_000
@@ -67,11 +67,7 @@ def _narrowed(rule: Rule, stratum: Stratum, small: set[str], helpers: Helpers) -
 
 def _asking(atom: Atom, others: Sequence[Atom]) -> Atom | None:
     """One that has a variable of an atom."""
-    if not _is_simple(atom):
+    if not is_simple(atom):
         return None
     names = set(names_met(atom))
-    return next((each for each in others if _is_simple(each) and not names.isdisjoint(names_met(each))), None)
-
-
-def _is_simple(atom: Atom) -> bool:
-    return all(isinstance(arg, Var | Const | Anything) for arg in atom.args)
+    return next((each for each in others if is_simple(each) and not names.isdisjoint(names_met(each))), None)

@@ -64,6 +64,11 @@ def is_plain(rule: Rule, stratum: Stratum, program: Program) -> bool:
     return is_set and all(isinstance(literal, Atom | Negation | Comparison) for literal in rule.body)
 
 
+def is_simple(atom: Atom) -> bool:
+    """Whether it says nothing about values but where they stand."""
+    return all(isinstance(arg, Var | Const | Anything) for arg in atom.args)
+
+
 def _projected(rule: Rule, recursive: frozenset[str], sizes: Mapping[str, int], helpers: Helpers) -> Rule:
     """The rule with one part after the other taken out."""
     while (part := next(_parts(rule, recursive, sizes), None)) is not None:
@@ -78,7 +83,7 @@ def _projected(rule: Rule, recursive: frozenset[str], sizes: Mapping[str, int], 
 def _parts(rule: Rule, recursive: frozenset[str], sizes: Mapping[str, int]) -> Iterator[tuple[Var, list[Literal]]]:
     """Atoms with the tests of their variables that have variables of their own: the others, and all of them."""
     for atom in rule.body:
-        if not isinstance(atom, Atom) or not all(isinstance(arg, Var | Const | Anything) for arg in atom.args):
+        if not isinstance(atom, Atom) or not is_simple(atom):
             continue
         met = set(names_met(atom))
         tests = [each for each in rule.body if each is not atom and _tests(each, met)]

@@ -34,11 +34,11 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from whence.lang.order import names_met
-from whence.lang.program import Anything, Atom, Comparison, Const, Literal, Negation, Program, Rule, Var
+from whence.lang.program import Atom, Comparison, Literal, Negation, Program, Rule, Var
 from whence.lang.rewrite import rebuild
 from whence.lang.tree import NOWHERE, walk
 from whence.plan.helpers import with_helpers
-from whence.plan.project_early import is_plain
+from whence.plan.project_early import is_plain, is_simple
 
 # So many literals are tried when a part is looked for in a body: with many alike, a search could take any time. What is not
 # found by then is not shared.
@@ -95,7 +95,7 @@ def share_joins(program: Program) -> Program:
 def _goes_round(part: Sequence[Literal]) -> bool:
     """Whether each variable stands in two atoms that have others, and without any of them the atoms still hang together."""
     atoms = [literal for literal in part if isinstance(literal, Atom)]
-    if not all(isinstance(arg, Var | Const | Anything) for atom in atoms for arg in atom.args):
+    if not all(map(is_simple, atoms)):
         return False
     met = [set(names_met(atom)) for atom in atoms]
     joined = [names for names in met if len(names) > 1]
