@@ -126,7 +126,7 @@ test-docs: setup java postgres mosquitto  ## every block of the docs, every exam
 test-long: setup java postgres chromium mosquitto  ## 20,000 random sequences on each kind of table; all of conformance on Spark; kills at every instant
 	WHENCE_EXAMPLES=20500 $(BIN)/pytest --numprocesses 2 tests/library tests/properties/test_sequences.py
 	WHENCE_EXAMPLES=2000 $(BIN)/pytest --numprocesses 2 tests/properties --ignore tests/properties/test_sequences.py
-	WHENCE_LONG=1 WHENCE_EXAMPLES=1000 $(BIN)/pytest \
+	WHENCE_LONG=1 WHENCE_EXAMPLES=1000 $(BIN)/pytest --numprocesses 2 --dist loadfile \
 		tests/{backends/spark,engine,events,exchange,faults,network,optimizer,pipeline/parts,plan,provenance,reasoning,sensors,serve,trees}
 
 SEED ?= 0

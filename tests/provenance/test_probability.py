@@ -15,8 +15,8 @@ from whence import Session, load
 from whence.provenance.derive import CannotExplain
 from whence.provenance.expand import derivation_graph
 from whence.provenance.graph import Fact
+from whence.provenance.heights import smallest_choices
 from whence.provenance.probability import Budget, necessary_facts, probabilities, probability
-from whence.provenance.proofs import smallest_choices
 from whence.reference import evaluate
 
 REACH = """

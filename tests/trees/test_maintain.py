@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tests.semiring.values import VALUES
 from tests.trees.random_trees import forests, queries, semirings
 
-from whence.semiring import Access, Natural, Semiring
-from whence.trees import Delete, Insert, Maintained, Reannotate, Tree, load_query, parse_document
+from whence.semiring import Access, Natural, Semiring, events
+from whence.trees import Change, Delete, Insert, Maintained, Reannotate, Tree, load_query, parse_document
 from whence.trees.evaluate import evaluate_query
 from whence.trees.nodes import Edit, Nodes
 from whence.trees.shred import decode
@@ -72,6 +72,18 @@ def test_answers_follow_edits_and_versions(name: str, data: Any) -> None:
         now = documents | documents_of(kept.nodes, semiring, query.documents)
         assert kept.answer() == evaluate_query(query, now, semiring)
         assert changes or kept.answer() == before
+
+
+def test_what_is_derived_with_zero_is_not_in_the_answer() -> None:
+    """Two events exclude each other; then one of them does not any more."""
+    worlds = events("pq")
+    p, q = frozenset("p"), frozenset("q")
+    document: Forest[Any] = Forest({Tree("a", Forest({Tree("b", Forest({})): q})): p})
+    kept = Maintained(load_query("$d/b", worlds), {"d": document}, worlds)
+    assert kept.answer() == Forest({})
+    (node,) = kept.nodes.find("d", "a")
+    assert kept.apply([Reannotate(node, p | q)]) == [Change((), Tree("b", Forest({})), None, q)]
+    assert kept.apply([Reannotate(node, p)]) == [Change((), Tree("b", Forest({})), q, None)]
 
 
 def test_a_version_keeps_the_nodes_of_what_is_equal() -> None:

@@ -306,9 +306,7 @@ class StratumEpoch(Generic[Ids, Keys, Ranks]):
             self.stratum.guard.check(self.plan.relations, self.rounds, self.backend.tuples)
 
     def _is_unsettled(self) -> bool:
-        return bool(self.offered) or any(
-            batches for each in (self.queue, self.put_back_from, self.lost) for batches in each.values()
-        )
+        return bool(self.offered) or any(any(each.values()) for each in (self.queue, self.put_back_from, self.lost))
 
     def _queue_derivable(self) -> None:
         """Rows that were suspended and still have derivations come back."""

@@ -7,13 +7,13 @@ and what an aggregate ran over is compared with the reference evaluation of the 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 
-from whence.lang.program import Aggregation, Atom, Literal, Program, Rule
+from whence.lang.program import Aggregation, Atom, Program, Rule
 from whence.lang.types import Tuple
-from whence.provenance.graph import Aggregated, Derivation, Fact
+from whence.provenance.graph import Derivation, Fact
 from whence.provenance.patterns import fits
 from whence.provenance.proofs import Proof
+from whence.provenance.replay import contributions_of, premises_of, replayed
 from whence.provenance.show import show_fact
 from whence.reference import evaluate
 from whence.reference.solve import Solver
@@ -79,57 +79,20 @@ class Checker:
         if len(atoms) != len(firing.body) or len(groups) != len(firing.aggregates):
             return False
         tables = {name: TupleSet(rows) for name, rows in self.model.items()}
-        tables |= {f"premise {at}": TupleSet([fact.tuple]) for at, fact in enumerate(firing.body)}
+        tables |= premises_of(firing)
         if any(atom.relation != fact.relation for atom, fact in zip(atoms, firing.body, strict=True)):
             return False
-        only_premises = _renamed(rule, {})
+        only_premises = replayed(rule, ())
         if firing.head.tuple not in set(Solver(self.program, tables).heads(only_premises)):
             return False
         for at, each in enumerate(firing.aggregates):
             if any(fact.tuple not in self.model[fact.relation] for fact in each.facts):
                 return False
-            alone = tables | _tables_of(at, each, self.program)
-            only_contributions = _renamed(rule, {id(groups[at]): at})
+            alone = tables | contributions_of(at, each, self.program)
+            only_contributions = replayed(rule, (at,))
             if firing.head.tuple not in set(Solver(self.program, alone).heads(only_contributions)):
                 return False
         return True
-
-
-def _tables_of(at: int, aggregated: Aggregated, program: Program) -> dict[str, TupleSet]:
-    """The facts that contributed to an aggregate as relations of their own."""
-    return {
-        f"contribution {at} {name}": TupleSet({fact.tuple for fact in aggregated.facts if fact.relation == name})
-        for name in program.relations
-    }
-
-
-def _renamed(rule: Rule, groups: Mapping[int, int]) -> Rule:
-    """The rule over its premises, one relation for each atom, and over the contributions to some of its aggregates."""
-    body: list[Literal] = []
-    at = 0
-    for literal in rule.body:
-        if isinstance(literal, Atom):
-            body.append(replace(literal, relation=f"premise {at}"))
-            at += 1
-        elif id(literal) in groups and isinstance(literal, Aggregation):
-            prefix = f"contribution {groups[id(literal)]} "
-            body.append(replace(literal, bodies=tuple(_prefixed(each, prefix) for each in literal.bodies)))
-        else:
-            body.append(literal)
-    return replace(rule, body=tuple(body))
-
-
-def _prefixed(body: tuple[Literal, ...], prefix: str) -> tuple[Literal, ...]:
-    renamed: list[Literal] = []
-    for literal in body:
-        match literal:
-            case Atom(relation=relation):
-                renamed.append(replace(literal, relation=f"{prefix}{relation}"))
-            case Aggregation(bodies=bodies):
-                renamed.append(replace(literal, bodies=tuple(_prefixed(each, prefix) for each in bodies)))
-            case _:
-                renamed.append(literal)
-    return tuple(renamed)
 
 
 def _demand(holds: bool, otherwise: str) -> None:

@@ -26,7 +26,8 @@ from whence.provenance.derive import derivations_of
 from whence.provenance.diagrams import FALSE, TRUE, BudgetExceeded, Diagrams
 from whence.provenance.expand import Bounds, derivation_graph
 from whence.provenance.graph import Derivation, DerivationGraph, Fact
-from whence.provenance.proofs import assemble, smallest_choices
+from whence.provenance.heights import smallest_choices
+from whence.provenance.proofs import assemble
 from whence.provenance.show import show_fact, source_text
 from whence.session import Session
 

@@ -16,8 +16,10 @@ from typing import NamedTuple
 from whence.engine.stratum import Ranking
 from whence.lang.program import Atom, Program
 from whence.provenance.derivations import CannotExplain, Derivations, NotThere, Ranks
+from whence.provenance.enough import with_enough
 from whence.provenance.expand import Bounds, derivation_graph
 from whence.provenance.graph import Derivation, DerivationGraph, Fact
+from whence.provenance.heights import Cost, smallest_choices
 from whence.provenance.show import show_fact, shown
 
 
@@ -51,11 +53,6 @@ class Smallest(NamedTuple):
     is_certain: bool
 
 
-class Cost(NamedTuple):
-    height: int
-    size: int
-
-
 def smallest_proof(source: Derivations, fact: Fact, bounds: Bounds = Bounds()) -> Smallest:  # noqa: B008 - immutable
     """Raises CannotExplain (NotThere) for a fact that does not hold, or has no proof from the facts that hold."""
     if not source.holds(fact):
@@ -69,7 +66,7 @@ def smallest_proof(source: Derivations, fact: Fact, bounds: Bounds = Bounds()) -
             return Smallest(quick, True)
     depth = None if quick is None else quick.height
     limit = depth if bounds.depth is None else bounds.depth if depth is None else min(depth, bounds.depth)
-    graph = derivation_graph(source, [fact], Bounds(limit, bounds.facts, bounds.seconds))
+    graph = with_enough(derivation_graph(source, [fact], Bounds(limit, bounds.facts, bounds.seconds)), source.program)
     found = smallest_choices(graph)
     # A proof of that height cannot go deeper: cutting there loses nothing.
     is_certain = graph.cut is None or (depth is not None and graph.cut.reason == f"depth {depth}")
@@ -205,42 +202,6 @@ def assemble(root: Fact, choices: Mapping[Fact, Derivation | None]) -> Proof:
 
 
 # -- from a graph
-
-
-def smallest_choices(graph: DerivationGraph) -> dict[Fact, tuple[Cost, Derivation | None]]:
-    """For each fact that has a proof in the graph, the least height, and the firing on top of a proof of that height.
-
-    Facts are settled in the order of their heights (Knuth's generalization of Dijkstra's algorithm), of equal ones the one
-    with the fewest parts.
-    """
-    settled: dict[Fact, tuple[Cost, Derivation | None]] = {}
-    users: dict[Fact, list[Derivation]] = {}
-    missing: dict[int, int] = {}
-    serial = count()
-    heap: list[tuple[Cost, int, Fact, Derivation | None]] = [
-        (Cost(0, 1), next(serial), fact, None) for fact in sorted(graph.base, key=show_fact)
-    ]
-    for firings in graph.derivations.values():
-        for firing in firings:
-            premises = set(firing.premises)
-            missing[id(firing)] = len(premises)
-            for premise in premises:
-                users.setdefault(premise, []).append(firing)
-            if not premises:
-                heap.append((Cost(1, 1), next(serial), firing.head, firing))
-    heapq.heapify(heap)
-    while heap:
-        cost, _, fact, chosen = heapq.heappop(heap)
-        if fact in settled:
-            continue
-        settled[fact] = (cost, chosen)
-        for firing in users.get(fact, ()):
-            missing[id(firing)] -= 1
-            if missing[id(firing)] == 0 and firing.head not in settled:
-                parts = [settled[each][0] for each in firing.premises]
-                total = Cost(1 + max(part.height for part in parts), 1 + sum(part.size for part in parts))
-                heapq.heappush(heap, (total, next(serial), firing.head, firing))
-    return settled
 
 
 class _Path(NamedTuple):

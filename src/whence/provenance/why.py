@@ -10,6 +10,7 @@ from whence.lang.types import Tuple
 from whence.provenance.base import fact_of
 from whence.provenance.derivations import CannotExplain, Derivations
 from whence.provenance.derive import derivations_of
+from whence.provenance.enough import with_enough
 from whence.provenance.expand import Bounds, derivation_graph
 from whence.provenance.graph import DerivationGraph
 from whence.provenance.proofs import Proof, smallest_proof, smallest_proofs
@@ -73,7 +74,7 @@ def why(
     if number == 1:
         proof, is_certain = smallest_proof(source, fact, bounds)
         return Why(source.program, (proof,), is_certain)
-    graph = derivation_graph(source, [fact], bounds)
+    graph = with_enough(derivation_graph(source, [fact], bounds), source.program)
     found = smallest_proofs(graph, fact, number)
     if not found:
         raise CannotExplain(f"no proof of {show_fact(fact)} was found within the bounds")

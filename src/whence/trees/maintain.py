@@ -65,7 +65,9 @@ class Maintained(Generic[V]):
         self._answer: _Answer[V] = _Answer(semiring)
         for relation in (MEMBER, INSIDE):
             for row in self.session.relation(relation):
-                self._answer.put(_edge(relation, row), self._value((relation, row)))
+                value = self._value((relation, row))
+                if value is not None:  # derived, but by what adds up to zero, or multiplies to it
+                    self._answer.put(_edge(relation, row), value)
 
     def answer(self) -> Forest[V]:
         return self._answer.children(_TOP)

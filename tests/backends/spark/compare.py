@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -25,6 +26,16 @@ def frames(spark: SparkSession, program: Program, facts: Mapping[str, Iterable[T
         name: rows_to_frame(spark, sorted(set(rows), key=repr), program.relations[name], shapes)
         for name, rows in facts.items()
     }
+
+
+@contextmanager
+def broadcasting(spark: SparkSession, threshold: str) -> Iterator[None]:
+    """What is larger is shuffled to the tasks that have a part each; nothing is broadcast below 0."""
+    spark.conf.set("spark.sql.autoBroadcastJoinThreshold", threshold)
+    try:
+        yield
+    finally:
+        spark.conf.unset("spark.sql.autoBroadcastJoinThreshold")
 
 
 def rows_of(views: Views, program: Program) -> dict[str, list[Tuple]]:

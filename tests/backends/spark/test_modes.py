@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from py4j.java_gateway import JavaObject
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
-from tests.backends.spark.compare import assert_same, frames, rows_of
+from tests.backends.spark.compare import assert_same, broadcasting, frames, rows_of
 
 from whence import load
 from whence.backends.spark.shuffled import materialized
@@ -68,6 +68,21 @@ def test_closure_is_the_same_in_every_mode(spark: SparkSession, mode: Mode) -> N
 def test_mutual_recursion_with_negation_and_readers_is_the_same_in_every_mode(spark: SparkSession, mode: Mode) -> None:
     letters = [(chr(97 + one), chr(97 + other)) for one, other in LINKS]  # type: ignore[operator]
     assert_same(spark, MUTUAL, {"link": letters, "blocked": [("c",), ("k",)]}, mode=mode)
+
+
+@pytest.mark.parametrize(("threshold", "is_shuffled"), [("-1", True), ("200", True), ("10mb", False)])
+def test_parts_get_small_relations_by_broadcast_and_large_ones_by_a_shuffle(
+    spark: SparkSession, threshold: str, is_shuffled: bool
+) -> None:
+    letters = [(chr(97 + one), chr(97 + other)) for one, other in LINKS]  # type: ignore[operator]
+    with broadcasting(spark, threshold):
+        views = assert_same(spark, MUTUAL, {"link": letters, "blocked": [("c",), ("k",)]}, mode=Mode.DECOMPOSED)
+        plan = views["even"]._jdf.queryExecution().toString()  # type: ignore[operator]
+    assert ("REPARTITION_BY_NUM" in plan) == is_shuffled
+    # What other partitions a task is put together with does not tell it its part.
+    views = evaluate(CLOSURE, frames(spark, CLOSURE, {"link": LINKS}), mode=Mode.DECOMPOSED)
+    expected = evaluate_by_reference(CLOSURE, {"link": LINKS})["reach"]
+    assert views["reach"].union(views["reach"]).coalesce(1).count() == 2 * len(expected)
 
 
 @pytest.mark.parametrize("mode", [Mode.IN_TASK, Mode.SHUFFLED])
@@ -350,13 +365,14 @@ EDGES = st.sets(st.tuples(st.integers(0, 6), st.integers(0, 6), st.integers(1, 9
     max_examples=max(5, int(os.environ.get("WHENCE_EXAMPLES", "0")) // 100),
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-@given(rules=st.sampled_from(AGGREGATES), links=EDGES, others=EDGES)
-@example(AGGREGATES[2], {(0, 1, 4), (1, 2, 4), (3, 1, 1)}, {(0, 1, 2), (5, 3, 7), (5, 4, 1)})
+@given(rules=st.sampled_from(AGGREGATES), links=EDGES, others=EDGES, threshold=st.sampled_from(["-1", "100", "10mb"]))
+@example(AGGREGATES[2], {(0, 1, 4), (1, 2, 4), (3, 1, 1)}, {(0, 1, 2), (5, 3, 7), (5, 4, 1)}, "-1")
 def test_recursive_least_values_in_parts(
-    spark: SparkSession, rules: str, links: set[Tuple], others: set[Tuple]
+    spark: SparkSession, rules: str, links: set[Tuple], others: set[Tuple], threshold: str
 ) -> None:
     program = load(WEIGHTED + rules)
-    views = assert_same(spark, program, {"link": links, "given": others}, mode="decomposed")
+    with broadcasting(spark, threshold):
+        views = assert_same(spark, program, {"link": links, "given": others}, mode="decomposed")
     assert "rule sp#1 carries x from path.x to sp.x" in views.explain()
 
 

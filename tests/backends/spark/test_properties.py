@@ -7,7 +7,7 @@ import warnings
 
 from hypothesis import HealthCheck, assume, given, settings
 from pyspark.sql import SparkSession
-from tests.backends.spark.compare import assert_same
+from tests.backends.spark.compare import assert_same, broadcasting
 from tests.properties.excuses import ends
 from tests.properties.programs import DERIVED, Run, runs
 
@@ -36,5 +36,8 @@ def test_every_mode_agrees_with_the_reference(spark: SparkSession, run: Run) -> 
     for mode in Mode:
         try:
             assert_same(spark, run.program, facts, wanted=DERIVED, mode=mode)
+            if mode == Mode.DECOMPOSED:
+                with broadcasting(spark, "-1"):
+                    assert_same(spark, run.program, facts, wanted=DERIVED, mode=mode)
         except ModeError:
             continue

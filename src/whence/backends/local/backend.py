@@ -246,7 +246,9 @@ class LocalBackend(OnValues):
     def _threads(self, plan: DeltaPlan, ids: Ids) -> int:
         """How many had better share what a plan does from these rows, each of which leads to as many heads as they did before."""
         most = len(ids) // machine.BLOCK  # the machine takes so many rows at once
-        return min(most, parallel.threads(int(len(ids) * max(1, self.heads_of_row.get(plan, 1))))) or 1
+        if most < 2:
+            return 1
+        return min(most, parallel.threads(int(len(ids) * max(1, self.heads_of_row.get(plan, 1)))))
 
     def run_adding(self, plan: DeltaPlan, ids: Ids, forbid: Forbid) -> Iterator[tuple[Any, Ids]]:
         """Heads as lines, or as `Bundles`."""

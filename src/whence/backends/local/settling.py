@@ -53,9 +53,17 @@ class Settling:
     _made: Ids = field(init=False)
     _lost: Ids = field(init=False)
     _heap: Lines = field(init=False)
+    _bounds: Lines = field(init=False)
+    _told: Words = field(init=False)
+    _loss_told: Words = field(init=False)
 
     def __post_init__(self) -> None:
         self._make_rooms()
+        self._bounds = np.empty((6, len(self.tables)), dtype=np.int64)
+        self._told, self._loss_told = (
+            np.empty(waiting.TOLD, dtype=np.int64),
+            np.empty(cascade.NUMBER + 1, dtype=np.int64),
+        )
 
     def _make_rooms(self) -> None:
         self._queue, self._made, self._lost = (np.empty((len(self.tables), 1024), dtype=np.int32) for _ in range(3))
@@ -137,7 +145,9 @@ class Settling:
         """Rounds until nothing is left or it is enough: what became of it, and how many derivations were met."""
         _start(self.taking, seen[0])
         _start(self.adding, seen[1])
-        queue_ends, begins, ends, marks, lost_begins, lost_ends = np.zeros((6, len(self.tables)), dtype=np.int64)
+        for each in (self._bounds, self._told, self._loss_told):
+            each.fill(0)
+        queue_ends, begins, ends, marks, lost_begins, lost_ends = self._bounds
         self._queue = self._filled(self._queue, unsettled.queued, queue_ends)
         self._lost = self._filled(self._lost, unsettled.lost, lost_ends)
         before = lost_ends.tolist()
@@ -145,7 +155,7 @@ class Settling:
         self._lost = self._filled(self._lost, unsettled.losing, lost_ends)
         known = sum(lost_ends.tolist())
         entered, offered = self._offered(unsettled.offered)
-        told, loss_told = np.zeros(waiting.TOLD, dtype=np.int64), np.zeros(cascade.NUMBER + 1, dtype=np.int64)
+        told, loss_told = self._told, self._loss_told
         told[waiting.LET_IN], told[waiting.RANK_REACHED], told[waiting.LAST] = offered, rank, -1
         told[waiting.MOST_ROUNDS], told[waiting.MOST_MET] = min(enough.rounds, ROUNDS), MET
         told[waiting.MOST_ROWS] = min(enough.rows, ROWS) + sum(map(len, self.tables))
@@ -204,6 +214,8 @@ class Settling:
     def _filled(self, rows: Ids, batches: Mapping[str, Sequence[Ids]], ends: Words) -> Ids:
         """A line for each table, with its batches and with room for more."""
         for name, listed in batches.items():
+            if not listed:
+                continue
             at = self._numbers[name]
             for batch in listed:
                 end = int(ends[at]) + len(batch)
@@ -263,8 +275,8 @@ class Settling:
         watching.watch.look()
 
     def _parts(self, rows: Ids, begins: Sequence[int], ends: Sequence[int]) -> dict[str, Ids]:
-        parts = zip(self.relations, rows, begins, ends, strict=True)
-        return {name: line[begin:end].copy() for name, line, begin, end in parts if begin < end}
+        parts = enumerate(zip(self.relations, begins, ends, strict=True))
+        return {name: rows[at, begin:end].copy() for at, (name, begin, end) in parts if begin < end}
 
 
 class WatchedSettling(NamedTuple):

@@ -13,17 +13,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import count
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 from weakref import WeakSet
 
 import numpy as np
 from numpy.typing import NDArray
 
 from whence.backends.local.arrays import Ids, Lines
-from whence.backends.local.cells import A_CELL, A_SYMBOL, ITEM, NIL, NO_ITEM, RECORD, SATURATED, Cells, mark_cells
+from whence.backends.local.cells import A_CELL, A_SYMBOL, ITEM, NO_ITEM, RECORD, Cells, mark_cells
 from whence.backends.local.memory import address_of
+from whence.backends.local.structures import decode_structures, encode_structures
 from whence.backends.local.text_array import TextArray
-from whence.lang.deep import FEW, compound
 from whence.lang.fit import fits
 from whence.lang.scalars import of_whole, to_whole
 from whence.lang.types import (
@@ -35,14 +35,12 @@ from whence.lang.types import (
     SYMBOL,
     TIMESTAMP,
     UNSIGNED,
-    AdtKind,
     Kind,
     ListKind,
     Nullable,
     Tuple,
     Types,
     Value,
-    Variant,
     base,
     is_plain,
     is_whole,
@@ -68,15 +66,6 @@ class Holder(Protocol):
     def cells_changed(self) -> None:
         """Told when cells have become wider."""
         ...
-
-
-class _Opened(NamedTuple):
-    """Values of one kind on their way to words or back. For lists `lines` are the items, and `lengths` says how many of each."""
-
-    kind: Kind
-    words: Words
-    lines: Lines
-    lengths: Words
 
 
 class Dictionary:
@@ -134,7 +123,7 @@ class Dictionary:
     def number_distinct(self, texts: list[str]) -> Words:
         """The numbers of texts that are all different."""
         if len(self.values) > 1 or None in texts:
-            return self._encode_primitives(texts, SYMBOL, is_new=True)
+            return self.encode_primitives(texts, SYMBOL, is_new=True)
         self.values += texts
         self.__dict__.pop("numbers", None)
         return np.arange(1, len(self.values))
@@ -175,15 +164,15 @@ class Dictionary:
             return self.encode(value, kind)  # type: ignore[arg-type]
         if base(kind) == SYMBOL:
             return self.numbers.get(value)  # type: ignore[call-overload,no-any-return]
-        word = int(self._encode_structures([value], kind, is_new=False)[0])  # type: ignore[list-item]
+        word = int(encode_structures(self, [value], kind, is_new=False)[0])  # type: ignore[list-item]
         return None if word < 0 else word
 
     # -- columns
 
     def encode_column(self, values: Sequence[Value], kind: Kind) -> Words:
         if is_plain(kind):
-            return self._encode_primitives(values, kind, is_new=True)
-        return self._encode_structures(values, kind, is_new=True)
+            return self.encode_primitives(values, kind, is_new=True)
+        return encode_structures(self, values, kind, is_new=True)
 
     def decode_column(self, words: Words, kind: Kind) -> list[Value]:
         if kind == SYMBOL:
@@ -200,7 +189,7 @@ class Dictionary:
             return np.ascontiguousarray(words).view(np.uint64).tolist()  # type: ignore[no-any-return]
         if kind == FLOAT:
             return np.ascontiguousarray(words).view(np.float64).tolist()  # type: ignore[no-any-return]
-        return self._decode_structures(words, kind)
+        return decode_structures(self, words, kind)
 
     def _decode_nullable(self, words: Words, kind: Nullable) -> list[Value]:
         values = self.decode_column(words, kind.of)
@@ -232,9 +221,7 @@ class Dictionary:
         columns = [self.decode_column(lines[:, at], kind) for at, kind in enumerate(kinds)]
         return list(zip(*columns, strict=True))
 
-    # -- records, branches and lists, from the outside in and back: values may be nested deeper than Python can recurse
-
-    def _encode_primitives(self, values: Sequence[Value], kind: Kind, *, is_new: bool) -> Words:
+    def encode_primitives(self, values: Sequence[Value], kind: Kind, *, is_new: bool) -> Words:
         if isinstance(kind, Nullable):
             return self._encode_nullable(values, kind.of, is_new=is_new)
         if kind == NUMBER:
@@ -268,95 +255,12 @@ class Dictionary:
 
     def _encode_nullable(self, values: Sequence[Value], kind: Kind, *, is_new: bool) -> Words:
         if kind == SYMBOL or None not in values:
-            return self._encode_primitives(values, kind, is_new=is_new)
+            return self.encode_primitives(values, kind, is_new=is_new)
         words = np.full(len(values), LEAST, dtype=np.int64)
         present = [value for value in values if value is not None]
         places = [at for at, value in enumerate(values) if value is not None]
-        words[places] = self._encode_primitives(present, kind, is_new=is_new)
+        words[places] = self.encode_primitives(present, kind, is_new=is_new)
         return words
-
-    def _encode_structures(self, values: Sequence[Value], kind: Kind, *, is_new: bool) -> Words:
-        level: dict[Kind, list[Value]] = {kind: list(values)}
-        levels: list[list[_Part]] = []
-        while level:
-            below: dict[Kind, list[Value]] = {}
-            levels.append([_Part(each, found, self.cells_of(each), below) for each, found in level.items()])
-            level = below
-        words: dict[Kind, Words] = {}
-        for parts in reversed(levels):
-            words = {each.kind: each.intern(self, words, is_new=is_new) for each in parts}
-        return words[kind]
-
-    def _decode_structures(self, words: Words, kind: Kind) -> list[Value]:
-        level: dict[Kind, list[Words]] = {kind: [words]}
-        levels: list[list[_Opened]] = []
-        while level:
-            opened = [self._open(each, np.unique(np.concatenate(found))) for each, found in level.items()]
-            levels.append(opened)
-            level = {}
-            for each in opened:
-                for inner, column in self._inside(each):
-                    if len(column):
-                        level.setdefault(inner, []).append(column)
-        known: dict[Kind, dict[int, Value]] = {}
-        for opened in reversed(levels):
-            for each in opened:
-                known.setdefault(each.kind, {}).update(self._closed(each, known))
-        values = known.get(kind, {})
-        return [values[word] for word in words.tolist()]
-
-    def _open(self, kind: Kind, words: Words) -> _Opened:
-        cells = self.cells_of(kind)
-        if isinstance(kind, ListKind):
-            items, lengths = cells.open_lists(words)
-            return _Opened(kind, words, items.reshape(-1, 1), lengths)
-        return _Opened(kind, words, cells.open(words), words)
-
-    def _inside(self, opened: _Opened) -> Iterable[tuple[Kind, Words]]:
-        """The columns of parts that are structures themselves."""
-        if isinstance(opened.kind, ListKind):
-            if not is_plain(opened.kind.element):
-                yield opened.kind.element, opened.lines[:, 0]
-            return
-        for tag, kinds in enumerate(self.cells_of(opened.kind).parts):
-            if not all(map(is_plain, kinds)):
-                own = opened.lines[opened.lines[:, 0] == tag]
-                for at, each in enumerate(kinds, 1):
-                    if not is_plain(each):
-                        yield each, own[:, at]
-
-    def _closed(self, opened: _Opened, known: dict[Kind, dict[int, Value]]) -> Iterable[tuple[int, Value]]:
-        """The values of opened cells, by word, given those of their parts."""
-
-        def column(words: Words, kind: Kind) -> list[Value]:
-            if is_plain(kind):
-                return self.decode_column(words, kind)
-            values = known[kind] if len(words) else {}
-            return [values[word] for word in words.tolist()]
-
-        if isinstance(opened.kind, ListKind):
-            items = column(opened.lines[:, 0], opened.kind.element)
-            ends = np.cumsum(opened.lengths).tolist()
-            is_flat = is_plain(opened.kind.element)
-            for word, end, length in zip(opened.words.tolist(), ends, opened.lengths.tolist(), strict=True):
-                made = items[end - length : end]
-                yield word, tuple(made) if is_flat and length <= FEW else compound(made)
-            return
-        cells = self.cells_of(opened.kind)
-        for tag, kinds in enumerate(cells.parts):
-            chosen = opened.lines[:, 0] == tag
-            words = opened.words[chosen].tolist()
-            columns = [column(opened.lines[chosen, at], kind) for at, kind in enumerate(kinds, 1)]
-            rows: Iterable[Tuple] = zip(*columns, strict=True) if columns else [()] * len(words)
-            if len(kinds) > FEW or not all(map(is_plain, kinds)):
-                rows = map(compound, rows)
-            if isinstance(opened.kind, AdtKind):
-                name = cells.names[tag]
-                yield from ((word, Variant(name, row)) for word, row in zip(words, rows, strict=True))
-            elif tag == RECORD:
-                yield from zip(words, rows, strict=True)
-            else:
-                yield from ((word, None) for word in words)
 
     # -- making and opening cells by columns of words
 
@@ -469,72 +373,3 @@ class _Marker:
             self.symbols[words] = 1
         elif len(words):
             mark_cells(np.ascontiguousarray(words), self.numbers[kind], self.kinds, self.parts, self.symbols)
-
-
-class _Part:
-    """Values of one kind at one depth; what is inside them goes to the lists of `below`."""
-
-    def __init__(self, kind: Kind, values: list[Value], cells: Cells, below: dict[Kind, list[Value]]) -> None:
-        self.kind, self.cells, self.count = kind, cells, len(values)
-        self.groups: list[tuple[int, NDArray[np.intp], list[tuple[Kind, list[Value], int]]]] = []
-        self.lengths: Words = np.empty(0, dtype=np.int64)
-        if isinstance(kind, ListKind):
-            self.lengths = np.array([len(value) for value in values], dtype=np.int64)  # type: ignore[arg-type]
-            items = [item for value in values for item in value]  # type: ignore[union-attr]
-            self.items = self._column(items, kind.element, below)
-            return
-        tagged: dict[int, tuple[list[int], list[Tuple]]] = {}
-        for at, value in enumerate(values):
-            if isinstance(value, Variant):
-                tag, parts = cells.branches[value.branch], value.args
-            else:
-                tag, parts = (NIL, ()) if value is None else (RECORD, value)  # type: ignore[assignment]
-            places, rows = tagged.setdefault(tag, ([], []))
-            places.append(at)
-            rows.append(parts)
-        for tag, (places, rows) in tagged.items():
-            columns = [self._column([row[at] for row in rows], each, below) for at, each in enumerate(cells.parts[tag])]
-            self.groups.append((tag, np.array(places, dtype=np.intp), columns))
-
-    def _column(self, values: list[Value], kind: Kind, below: dict[Kind, list[Value]]) -> tuple[Kind, list[Value], int]:
-        """A column of parts: where in the lists below it begins, if it goes there."""
-        if is_plain(kind):
-            return kind, values, 0
-        listed = below.setdefault(kind, [])
-        begin = len(listed)
-        listed += values
-        return kind, values, begin
-
-    def intern(self, dictionary: Dictionary, below: dict[Kind, Words], *, is_new: bool) -> Words:
-        if isinstance(self.kind, ListKind):
-            sizes = np.zeros(len(self.items[1]), dtype=np.int64)
-            items = self._words(self.items, dictionary, below, sizes, is_new=is_new)
-            return self.cells.intern_lists(items, sizes.astype(np.int32), self.lengths, is_new=is_new)
-        words = np.empty(self.count, dtype=np.int64)
-        for tag, places, columns in self.groups:
-            lines: Lines = np.zeros((len(places), self.cells.columns), dtype=np.int64)
-            sizes = np.full(len(places), self.cells.base_size(tag), dtype=np.int64)
-            lines[:, 0] = tag
-            for at, column in enumerate(columns, 1):
-                lines[:, at] = self._words(column, dictionary, below, sizes, is_new=is_new)
-            halved = np.minimum(sizes, SATURATED).astype(np.int32)
-            words[places] = self.cells.intern(lines, halved, is_new=is_new)
-        return words
-
-    def _words(
-        self,
-        column: tuple[Kind, list[Value], int],
-        dictionary: Dictionary,
-        below: dict[Kind, Words],
-        sizes: Words,
-        *,
-        is_new: bool,
-    ) -> Words:
-        """The words of a column of parts, whose sizes are added up."""
-        kind, values, begin = column
-        if is_plain(kind):
-            return dictionary._encode_primitives(values, kind, is_new=is_new)  # noqa: SLF001 - one thing in two classes
-        words = below[kind][begin : begin + len(values)]
-        if is_new:
-            sizes += dictionary.cells_of(kind).sizes(words)
-        return words

@@ -343,7 +343,7 @@ class _Run:
                 part = replace(part, transfers=tuple(fed))
             inputs = {name: self.held[name].frame for name in (*found.split, *found.whole)} | self._seeds(stratum)
             fragment = self._fragment(part, list(inputs), list(stratum.relations))
-            packed = run_in_parts(fragment, inputs, {**found.split, **found.columns}, choice.parts)
+            packed = run_in_parts(self.spark, fragment, inputs, {**found.split, **found.columns}, choice.parts)
             self._hold_packed(fragment, packed)
         else:
             self._shuffled(stratum)

@@ -51,12 +51,12 @@ class Packing:
         return pa.schema([(TAG, pa.int32()), *((f"p{at}", each) for at, each in enumerate(self.arrow_types))])
 
     def pack(self, name: str, frame: DataFrame, extra: Sequence[str] = ()) -> DataFrame:
-        """A relation's rows in the shared form, behind some more columns."""
+        """A relation's rows in the shared form, before some more columns."""
         held = {place: f"c{at}" for at, place in enumerate(self.places[name])}
         shared = [
             f"{held.get(place, f'cast(null as {each})')} as p{place}" for place, each in enumerate(self.sql_types)
         ]
-        return frame.selectExpr(*extra, f"{self.tags[name]} as {TAG}", *shared)
+        return frame.selectExpr(f"{self.tags[name]} as {TAG}", *shared, *extra)
 
     def unpack(self, packed: DataFrame) -> Mapping[str, DataFrame]:
         frames = {}

@@ -2,27 +2,31 @@
 
 One task gets all rows. A stratum that decomposes runs in several: each gets the rows of its part, found by the hash of the column
 that the rules carry through, and a copy of what the rules need whole. What a part derives stays in the part, so that nothing is
-exchanged between rounds.
+exchanged between rounds. Relations so small that Spark would broadcast them for a join come to all tasks by way of the driver,
+and a task leaves out the rows of other parts; larger ones are shuffled, with a copy for each part of what is needed whole.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import reduce
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark import Broadcast
 from pyspark.sql import DataFrame, SparkSession
 
 from whence.backends.local import parallel
 from whence.backends.local.arrays import Lines
 from whence.backends.local.backend import LocalBackend
 from whence.backends.spark.arrow import Texts, from_words, to_words
-from whence.backends.spark.packing import Packing
+from whence.backends.spark.packing import TAG, Packing
 from whence.backends.spark.shapes import Shapes
+from whence.backends.spark.sizes import estimated_size
 from whence.engine.guard import Guard
 from whence.engine.maintain import Maintainer
 from whence.lang.program import Program
@@ -31,6 +35,7 @@ from whence.plan import compile_plan
 
 # Rows that a task hands to Spark at a time.
 PORTION = 1 << 16
+PART = "part"
 _NO_RELATION = -1
 
 
@@ -38,7 +43,8 @@ _NO_RELATION = -1
 class Fragment:
     """Part of a program, to be evaluated in a task: what is shipped to the executors.
 
-    `is_alone` if no other task of the job has anything to do meanwhile, so that this one may take a second core.
+    `is_alone` if no other task of the job has anything to do meanwhile, so that this one may take a second core. `broadcast` are
+    rows that all tasks get, as a stream of Arrow.
     """
 
     program: Program
@@ -46,6 +52,7 @@ class Fragment:
     outgoing: Packing
     limits: Limits
     is_alone: bool = True
+    broadcast: Broadcast[bytes] | None = None
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         plan = compile_plan(self.program)
@@ -60,13 +67,23 @@ class Fragment:
 
     def _read(self, batches: Iterator[pa.RecordBatch], backend: LocalBackend, shapes: Shapes) -> dict[str, Lines]:
         portions: dict[str, list[Lines]] = {}
-        for batch in batches:
+        for batch in self._with_broadcast(batches):
             for name, own in self.incoming.split(batch):
                 lines: Lines = np.empty((own.num_rows, own.num_columns), dtype=np.int64)
                 for at, (array, kind) in enumerate(zip(own.columns, backend.kinds[name], strict=True)):
                     lines[:, at] = to_words(array, kind, shapes, backend.dictionary)
                 portions.setdefault(name, []).append(lines)
         return {name: np.concatenate(found) for name, found in portions.items()}
+
+    def _with_broadcast(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        part = None
+        for batch in batches:
+            if self.broadcast is not None and part is None and batch.num_rows:
+                part = batch.column(PART)[0]
+            yield batch
+        if self.broadcast is not None:
+            rows = pa.ipc.open_stream(self.broadcast.value).read_all()
+            yield from rows.filter(pc.or_kleene(pc.is_null(rows[PART]), pc.equal(rows[PART], part))).to_batches()
 
     def _write(self, backend: LocalBackend, shapes: Shapes) -> Iterator[pa.RecordBatch]:
         texts = Texts(backend.dictionary)
@@ -86,23 +103,49 @@ def run_in_task(spark: SparkSession, fragment: Fragment, inputs: Mapping[str, Da
     """The packed results of a fragment that one task evaluates."""
     packing = fragment.incoming
     # Without a row to begin with there may be no task at all.
-    nulls = (f"cast(null as {each}) as p{at}" for at, each in enumerate(packing.sql_types))
-    start = spark.range(0, 1, 1, 1).selectExpr(f"{_NO_RELATION} as tag", *nulls)
-    packed = reduce(DataFrame.union, [packing.pack(name, frame) for name, frame in inputs.items()], start)
+    frames = [_starts(spark, packing, 1), *(packing.pack(name, frame) for name, frame in inputs.items())]
+    packed = reduce(DataFrame.union, frames)
     return packed.coalesce(1).mapInArrow(fragment.__call__, fragment.outgoing.ddl)
 
 
 def run_in_parts(
-    fragment: Fragment, inputs: Mapping[str, DataFrame], split: Mapping[str, int], parts: int
+    spark: SparkSession, fragment: Fragment, inputs: Mapping[str, DataFrame], split: Mapping[str, int], parts: int
 ) -> DataFrame:
     """The packed results of a fragment, in parts: `split` names the column by which a relation's rows are told apart."""
     packing = fragment.incoming
-    frames = []
+    broadcast: list[DataFrame] = []
+    shuffled: list[DataFrame] = []
     for name, frame in inputs.items():
+        is_small = estimated_size(frame) <= _limit_of_broadcasts(spark)
         if name in split:
-            part = f"int(pmod(xxhash64(c{split[name]}), {parts})) as part"
+            part = f"int(pmod(xxhash64(c{split[name]}), {parts}))"
         else:
-            part = f"explode(sequence(0, {parts - 1})) as part"
-        frames.append(packing.pack(name, frame, [part]))
-    packed = reduce(DataFrame.union, frames).repartitionById(parts, "part").drop("part")
-    return packed.mapInArrow(replace(fragment, is_alone=parts == 1).__call__, fragment.outgoing.ddl)
+            part = "cast(null as int)" if is_small else f"explode(sequence(0, {parts - 1}))"
+        (broadcast if is_small else shuffled).append(packing.pack(name, frame, [f"{part} as {PART}"]))
+    # So that each task knows which part is its own.
+    packed = _starts(spark, packing, parts, [f"int(id) as {PART}"])
+    if shuffled:
+        packed = reduce(DataFrame.union, shuffled, packed).repartitionById(parts, PART)
+    fragment = replace(fragment, is_alone=parts == 1, broadcast=_sent_to_all(spark, broadcast))
+    return packed.mapInArrow(fragment.__call__, fragment.outgoing.ddl)
+
+
+def _starts(spark: SparkSession, packing: Packing, tasks: int, extra: Sequence[str] = ()) -> DataFrame:
+    """A row of no relation for each task."""
+    nulls = (f"cast(null as {each}) as p{at}" for at, each in enumerate(packing.sql_types))
+    return spark.range(0, tasks, 1, tasks).selectExpr(f"{_NO_RELATION} as {TAG}", *nulls, *extra)
+
+
+def _limit_of_broadcasts(spark: SparkSession) -> int:
+    """Bytes, or -1 for none, as `spark.sql.autoBroadcastJoinThreshold` says."""
+    return int(spark._jsparkSession.sessionState().conf().autoBroadcastJoinThreshold())  # noqa: SLF001 - Spark offers no other way
+
+
+def _sent_to_all(spark: SparkSession, frames: list[DataFrame]) -> Broadcast[bytes] | None:
+    if not frames:
+        return None
+    rows = reduce(DataFrame.union, frames).toArrow()
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, rows.schema) as stream:
+        stream.write_table(rows)
+    return spark.sparkContext.broadcast(sink.getvalue().to_pybytes())
