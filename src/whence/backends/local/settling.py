@@ -56,14 +56,14 @@ class Settling:
     _bounds: Lines = field(init=False)
     _told: Words = field(init=False)
     _loss_told: Words = field(init=False)
+    _joined: Words = field(init=False)
 
     def __post_init__(self) -> None:
         self._make_rooms()
         self._bounds = np.empty((6, len(self.tables)), dtype=np.int64)
-        self._told, self._loss_told = (
-            np.empty(waiting.TOLD, dtype=np.int64),
-            np.empty(cascade.NUMBER + 1, dtype=np.int64),
-        )
+        self._told = np.empty(waiting.TOLD, dtype=np.int64)
+        self._loss_told = np.empty(cascade.NUMBER + 1, dtype=np.int64)
+        self._joined = np.empty(0, dtype=np.int64)
 
     def _make_rooms(self) -> None:
         self._queue, self._made, self._lost = (np.empty((len(self.tables), 1024), dtype=np.int32) for _ in range(3))
@@ -77,8 +77,10 @@ class Settling:
 
     @property
     def joined(self) -> Words:
-        """The numbers of those tables whose indexes the plans use by now."""
-        return np.array([at for at, table in self._asked if table.indexes], dtype=np.int64)
+        """The numbers of those tables whose indexes the plans use by now: indexes that are made stay."""
+        if len(self._joined) < len(self._asked):
+            self._joined = np.array([at for at, table in self._asked if table.indexes], dtype=np.int64)
+        return self._joined
 
     @cached_property
     def _numbers(self) -> dict[str, int]:
