@@ -44,7 +44,7 @@ class Fragment:
     """Part of a program, to be evaluated in a task: what is shipped to the executors.
 
     `is_alone` if no other task of the job has anything to do meanwhile, so that this one may take a second core. `broadcast` are
-    rows that all tasks get, as a stream of Arrow.
+    relations that all tasks get, each as a stream of Arrow; the rows of one that is split say which part they belong to.
     """
 
     program: Program
@@ -52,7 +52,7 @@ class Fragment:
     outgoing: Packing
     limits: Limits
     is_alone: bool = True
-    broadcast: Broadcast[bytes] | None = None
+    broadcast: Broadcast[dict[str, bytes]] | None = None
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         plan = compile_plan(self.program)
@@ -67,23 +67,24 @@ class Fragment:
 
     def _read(self, batches: Iterator[pa.RecordBatch], backend: LocalBackend, shapes: Shapes) -> dict[str, Lines]:
         portions: dict[str, list[Lines]] = {}
-        for batch in self._with_broadcast(batches):
-            for name, own in self.incoming.split(batch):
-                lines: Lines = np.empty((own.num_rows, own.num_columns), dtype=np.int64)
-                for at, (array, kind) in enumerate(zip(own.columns, backend.kinds[name], strict=True)):
-                    lines[:, at] = to_words(array, kind, shapes, backend.dictionary)
-                portions.setdefault(name, []).append(lines)
+        for name, batch in self._relations(batches):
+            lines: Lines = np.empty((batch.num_rows, batch.num_columns), dtype=np.int64)
+            for at, (array, kind) in enumerate(zip(batch.columns, backend.kinds[name], strict=True)):
+                lines[:, at] = to_words(array, kind, shapes, backend.dictionary)
+            portions.setdefault(name, []).append(lines)
         return {name: np.concatenate(found) for name, found in portions.items()}
 
-    def _with_broadcast(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def _relations(self, batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, pa.RecordBatch]]:
         part = None
         for batch in batches:
             if self.broadcast is not None and part is None and batch.num_rows:
                 part = batch.column(PART)[0]
-            yield batch
-        if self.broadcast is not None:
-            rows = pa.ipc.open_stream(self.broadcast.value).read_all()
-            yield from rows.filter(pc.or_kleene(pc.is_null(rows[PART]), pc.equal(rows[PART], part))).to_batches()
+            yield from self.incoming.split(batch)
+        for name, stream in ({} if self.broadcast is None else self.broadcast.value).items():
+            rows = pa.ipc.open_stream(stream).read_all()
+            if PART in rows.column_names:
+                rows = rows.filter(pc.equal(rows[PART], part)).drop_columns(PART)
+            yield from ((name, batch) for batch in rows.to_batches() if batch.num_rows)
 
     def _write(self, backend: LocalBackend, shapes: Shapes) -> Iterator[pa.RecordBatch]:
         texts = Texts(backend.dictionary)
@@ -113,21 +114,21 @@ def run_in_parts(
 ) -> DataFrame:
     """The packed results of a fragment, in parts: `split` names the column by which a relation's rows are told apart."""
     packing = fragment.incoming
-    broadcast: list[DataFrame] = []
-    shuffled: list[DataFrame] = []
-    for name, frame in inputs.items():
-        is_small = estimated_size(frame) <= _limit_of_broadcasts(spark)
-        if name in split:
-            part = f"int(pmod(xxhash64(c{split[name]}), {parts}))"
-        else:
-            part = "cast(null as int)" if is_small else f"explode(sequence(0, {parts - 1}))"
-        (broadcast if is_small else shuffled).append(packing.pack(name, frame, [f"{part} as {PART}"]))
+    broadcast: dict[str, bytes] = {}
     # So that each task knows which part is its own.
     packed = _starts(spark, packing, parts, [f"int(id) as {PART}"])
-    if shuffled:
-        packed = reduce(DataFrame.union, shuffled, packed).repartitionById(parts, PART)
-    fragment = replace(fragment, is_alone=parts == 1, broadcast=_sent_to_all(spark, broadcast))
-    return packed.mapInArrow(fragment.__call__, fragment.outgoing.ddl)
+    is_shuffled = False
+    for name, frame in inputs.items():
+        hashed = [f"int(pmod(xxhash64(c{split[name]}), {parts})) as {PART}"] if name in split else []
+        if estimated_size(frame) <= _limit_of_broadcasts(spark):
+            broadcast[name] = _as_stream(frame.selectExpr("*", *hashed).toArrow())
+        else:
+            packed = packed.union(packing.pack(name, frame, hashed or [f"explode(sequence(0, {parts - 1})) as {PART}"]))
+            is_shuffled = True
+    if is_shuffled:
+        packed = packed.repartitionById(parts, PART)
+    sent = spark.sparkContext.broadcast(broadcast) if broadcast else None
+    return packed.mapInArrow(replace(fragment, is_alone=parts == 1, broadcast=sent).__call__, fragment.outgoing.ddl)
 
 
 def _starts(spark: SparkSession, packing: Packing, tasks: int, extra: Sequence[str] = ()) -> DataFrame:
@@ -141,11 +142,8 @@ def _limit_of_broadcasts(spark: SparkSession) -> int:
     return int(spark._jsparkSession.sessionState().conf().autoBroadcastJoinThreshold())  # noqa: SLF001 - Spark offers no other way
 
 
-def _sent_to_all(spark: SparkSession, frames: list[DataFrame]) -> Broadcast[bytes] | None:
-    if not frames:
-        return None
-    rows = reduce(DataFrame.union, frames).toArrow()
+def _as_stream(rows: pa.Table) -> bytes:
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, rows.schema) as stream:
         stream.write_table(rows)
-    return spark.sparkContext.broadcast(sink.getvalue().to_pybytes())
+    return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
