@@ -55,6 +55,12 @@ MUTUAL = load(
     lonely(x, n) :- link(x, _), n = count : { even(x, _) }, !odd(x, x).
     """
 )
+IF_ON = load(
+    """.decl link(x:number, y:number) .input link .decl on() .input on .decl reach(x:number, y:number) .output reach
+    reach(x, y) :- link(x, y).
+    reach(x, z) :- reach(x, y), link(y, z), on().
+    """
+)
 LINKS: list[Tuple] = [(at, (at * 7 + 3) % 23) for at in range(20)] + [(at, at + 1) for at in range(15)]
 
 
@@ -78,6 +84,9 @@ def test_parts_get_small_relations_by_broadcast_and_large_ones_by_a_shuffle(
     with broadcasting(spark, threshold):
         views = assert_same(spark, MUTUAL, {"link": letters, "blocked": [("c",), ("k",)]}, mode=Mode.DECOMPOSED)
         plan = views["even"]._jdf.queryExecution().toString()  # type: ignore[operator]
+        for on in ([], [()]):  # a relation without columns
+            views = assert_same(spark, IF_ON, {"link": LINKS, "on": on}, mode=Mode.DECOMPOSED)
+            assert "every part gets all of link, on" in views.explain()
     assert ("REPARTITION_BY_NUM" in plan) == is_shuffled
     # What other partitions a task is put together with does not tell it its part.
     views = evaluate(CLOSURE, frames(spark, CLOSURE, {"link": LINKS}), mode=Mode.DECOMPOSED)

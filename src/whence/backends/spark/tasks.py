@@ -83,8 +83,9 @@ class Fragment:
         for name, stream in ({} if self.broadcast is None else self.broadcast.value).items():
             rows = pa.ipc.open_stream(stream).read_all()
             if PART in rows.column_names:
-                rows = rows.filter(pc.equal(rows[PART], part)).drop_columns(PART)
-            yield from ((name, batch) for batch in rows.to_batches() if batch.num_rows)
+                rows = rows.filter(pc.equal(rows[PART], part))
+            own = [f"c{at}" for at in range(len(self.incoming.places[name]))]
+            yield from ((name, batch.select(own)) for batch in rows.to_batches() if batch.num_rows)
 
     def _write(self, backend: LocalBackend, shapes: Shapes) -> Iterator[pa.RecordBatch]:
         texts = Texts(backend.dictionary)
@@ -117,15 +118,13 @@ def run_in_parts(
     broadcast: dict[str, bytes] = {}
     # So that each task knows which part is its own.
     packed = _starts(spark, packing, parts, [f"int(id) as {PART}"])
-    is_shuffled = False
     for name, frame in inputs.items():
         hashed = [f"int(pmod(xxhash64(c{split[name]}), {parts})) as {PART}"] if name in split else []
         if estimated_size(frame) <= _limit_of_broadcasts(spark):
             broadcast[name] = _as_stream(frame.selectExpr("*", *hashed).toArrow())
         else:
             packed = packed.union(packing.pack(name, frame, hashed or [f"explode(sequence(0, {parts - 1})) as {PART}"]))
-            is_shuffled = True
-    if is_shuffled:
+    if len(broadcast) < len(inputs):
         packed = packed.repartitionById(parts, PART)
     sent = spark.sparkContext.broadcast(broadcast) if broadcast else None
     return packed.mapInArrow(replace(fragment, is_alone=parts == 1, broadcast=sent).__call__, fragment.outgoing.ddl)
