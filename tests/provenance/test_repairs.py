@@ -83,6 +83,16 @@ def cases(draw: st.DrawFn) -> tuple[str, Facts, Fact]:
     return "\n".join(lines), facts, Fact(name, tuple(draw(st.sampled_from(DOMAIN)) for _ in range(VIEWS[name])))
 
 
+def test_one_fact_is_what_two_atoms_miss_by_way_of_a_constant_in_a_head() -> None:
+    """e(1, 0) is what e(y, x) misses if p(1) comes, and what e(_, x) misses that makes it come."""
+    program = load(
+        ".decl e(x:number, y:number) .input e .decl f(x:number) .input f .decl p(x:number) .output p\n"
+        "p(1) :- f(x), e(_, x).\np(x) :- p(y), e(y, x), !e(x, y)."
+    )
+    (repair,) = whynot(Session(program), "p", (0,), repairs=1).repairs
+    assert repair.insertions == (Fact("e", (1, 0)), Fact("f", (0,)))
+
+
 @SOME
 @given(cases())
 def test_the_smallest_repairs_are_found(case: tuple[str, Facts, Fact]) -> None:

@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count, islice, product
+from typing import Any
 
 from whence.lang.fit import fits as can_hold
 from whence.lang.order import is_ready
@@ -105,6 +107,8 @@ class Causes:
         self._broken: set[Fact] = set()
         self._open: dict[Absence, None] = {}
         self._missed: dict[str, dict[Absence, None]] = {}
+        self._asking: list[tuple[_Near, Atom]] = []
+        self._made: dict[str, dict[Absence, None]] = {}
         self._pending: list[Absence] = []
         self._samples = None
         self._invented: dict[Kind, list[Value]] = {}
@@ -144,6 +148,8 @@ class Causes:
             }
             for near in self._near(prepared.rule, prepared.steps, start):  # type: ignore[arg-type]
                 self._look_into(near)
+                if not is_ground:
+                    self._note_made(near)
         if fact is not None:
             for winner in sorted(winners(self.deriver, fact), key=show_fact):
                 self._break(winner)
@@ -187,8 +193,29 @@ class Causes:
         number = len(others) + self.deriver.holds(row) + (op == "+")
         return Change(op, row if number <= 1 else Fact(companion, (*row.tuple, number)))
 
+    def _note_made(self, near: _Near) -> None:
+        """What the rule would make."""
+        try:
+            head = absence_of(near.rule.head, near.environment, self.deriver.solver)
+        except Undefined:
+            return
+        self._made.setdefault(head.relation, {})[head] = None
+
     def _let_coincide(self) -> None:
-        """One fact may be what two atoms miss: facts with wildcards take values from others of their relation."""
+        """One fact may be what two atoms miss: facts with wildcards take values from others of their relation.
+
+        What an atom misses may have its values from a fact that another atom beside it misses and that some rule would make.
+        """
+        for near, atom in self._asking[:_GOALS]:
+            for head in self._made.get(atom.relation, ()):
+                pairs = list(zip(atom.args, head.pattern, strict=True))
+                known: dict[str, Any] = {
+                    arg.name: value for arg, value in pairs if isinstance(arg, Var) and not has_wildcards(value)
+                }
+                for literal in near.failures:
+                    if isinstance(literal, Atom) and literal is not atom:
+                        with suppress(Undefined):
+                            self._miss(literal, known | near.environment)
         for goal in self._open:
             for other in self._missed.get(goal.relation, ()):
                 both = _both(goal, other)
@@ -234,12 +261,13 @@ class Causes:
                 cost = 0 if fact in self._broken else 2 if not self.deriver.prepared(fact.relation) else 5
                 return cost, literal, fact
             assert isinstance(literal, Atom)
-            goal = absence_of(literal, near.environment, self.deriver.solver)
-            self._missed.setdefault(goal.relation, {})[goal] = None
+            goal = self._miss(literal, near.environment)
         except Undefined:
             return None
         derived = bool(self.deriver.prepared(goal.relation)) or self.deriver.is_equivalence(goal.relation)
         if any(map(has_wildcards, goal.pattern)):
+            if derived:
+                self._asking.append((near, literal))
             return (0 if self._is_wanted(goal) else 6 if derived else 9), literal, goal
         fact = Fact(goal.relation, goal.pattern)  # type: ignore[arg-type]
         if self.deriver.holds(fact):
@@ -247,6 +275,11 @@ class Causes:
         if not derived and goal.relation not in self._base:
             return None
         return (0 if self._is_wanted(goal) else 4 if derived else 1), literal, goal
+
+    def _miss(self, atom: Atom, environment: Environment) -> Absence:
+        goal = absence_of(atom, environment, self.deriver.solver)
+        self._missed.setdefault(goal.relation, {})[goal] = None
+        return goal
 
     def _matches(self, atom: Atom, environment: Environment) -> list[Fact]:
         known = [at for at, arg in enumerate(atom.args) if is_known(arg, environment)]
