@@ -94,7 +94,7 @@ def by_position(part: Conjunctive, changing: str) -> list[Conjunctive]:
 
 
 @given(asked=plain)
-@few
+@settings(few, max_examples=min(EXAMPLES, 200))  # an example may take a second
 def test_rules_of_maintenance_are_those_of_delta_plans(asked: Query) -> None:
     if "R" not in asked.base:
         return
