@@ -24,6 +24,7 @@ from whence.events.columns import TYPES, ColumnRunner, Letter, Made
 from whence.events.program import EventProgram
 from whence.events.store import EventStore
 from whence.events.tables import LAYOUTS, write_unsynced
+from whence.io.arrow import as_stream, from_stream
 from whence.io.changes import Changes, Update
 from whence.io.updates import DeadLetter, DeadLetterFile
 from whence.lang.program import Relation
@@ -291,15 +292,9 @@ def _result(table: str, **values: Any) -> dict[str, Any]:
 def _packed(rows: list[tuple[Any, ...]], name: str) -> bytes:
     schema = LAYOUTS[name].schema
     columns = list(zip(*rows, strict=True))
-    table = pa.Table.from_arrays(
-        [pa.array(each, kind.type) for each, kind in zip(columns, schema, strict=True)], schema=schema
-    )
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, schema) as writer:
-        writer.write_table(table)
-    return bytes(sink.getvalue())
+    arrays = [pa.array(each, kind.type) for each, kind in zip(columns, schema, strict=True)]
+    return as_stream(pa.Table.from_arrays(arrays, schema=schema))
 
 
 def _rows(payload: bytes) -> Iterator[tuple[Any, ...]]:
-    table = pa.ipc.open_stream(payload).read_all()
-    yield from zip(*(column.to_pylist() for column in table.columns), strict=True)
+    yield from zip(*(column.to_pylist() for column in from_stream(payload).columns), strict=True)

@@ -46,6 +46,17 @@ _PRIMITIVES: Mapping[Kind, pa.DataType] = {
 }
 
 
+def as_stream(table: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table)
+    return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
+
+
+def from_stream(stream: bytes) -> pa.Table:
+    return pa.ipc.open_stream(stream).read_all()
+
+
 def arrow_schema(fields: Sequence[Field], types: Types) -> pa.Schema:
     return pa.schema([(field.name, arrow_type(field.kind, types)) for field in fields])
 

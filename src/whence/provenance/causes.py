@@ -14,35 +14,30 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import count, islice, product
-from typing import Any
+from itertools import islice
 
 from whence.lang.fit import fits as can_hold
 from whence.lang.order import is_ready
-from whence.lang.program import Aggregation, Atom, Comparison, Const, Literal, Negation, Program, Rule, Term, Var
-from whence.lang.scalars import is_scalar
+from whence.lang.program import Aggregation, Atom, Comparison, Literal, Negation, Program, Rule, Var
 from whence.lang.tables import Reference, bag_tables
-from whence.lang.tree import walk
-from whence.lang.types import FLOAT, NUMBER, SYMBOL, UNSIGNED, Kind, Nullable, Tuple, Value, base, is_whole
+from whence.lang.types import Tuple
 from whence.lang.undefined import Undefined
 from whence.provenance.copies import Rows
 from whence.provenance.derivations import CannotExplain, nothing_derives
 from whence.provenance.derive import EQREL, Deriver
 from whence.provenance.expand import Bounds
+from whence.provenance.fillings import Fillings
 from whence.provenance.firings import absence_of
 from whence.provenance.graph import ANY, Absence, Derivation, Fact
-from whence.provenance.patterns import completed, fits, has_wildcards, is_alike
-from whence.provenance.probability import depends_on
+from whence.provenance.patterns import fits, has_wildcards
 from whence.provenance.proofs import smallest_proof
-from whence.provenance.show import show_fact, show_value
+from whence.provenance.show import show_fact
 from whence.provenance.suppose import Change
 from whence.provenance.winners import winners
 from whence.reference.solve import Environment, is_known
 
 _STEPS = 5_000  # literals looked at for one goal
 _GOALS = 500  # facts and patterns looked into
-_VALUES = 25  # tried for a value that may be anything
-_FACTS = 60  # tried for a fact with wildcards
 _LOSSES = 50  # rows that an aggregate may have to lose
 _PROOF = Bounds(facts=2_000)
 
@@ -73,9 +68,7 @@ class Causes:
         self._base = frozenset(deriver.program.base_relations)
         self._rows = Rows(deriver.program)
         self._companions = bag_tables(deriver.program)
-        self._watched = _watched(deriver.program)
-        self._samples: dict[Kind, list[Value]] | None = None
-        self.made_up: set[Value] = set()
+        self.fillings = Fillings(deriver, fact)
 
     def changes(self) -> dict[Change, int]:
         """Every repair of the fact, which does not hold, has one of these. With each, how much of it is made up: nothing of a
@@ -110,8 +103,7 @@ class Causes:
         self._asking: list[tuple[_Near, Atom]] = []
         self._made: dict[str, dict[Absence, None]] = {}
         self._pending: list[Absence] = []
-        self._samples = None
-        self._invented: dict[Kind, list[Value]] = {}
+        self.fillings.begin()
 
     # -- facts that have to come
 
@@ -159,10 +151,11 @@ class Causes:
             return
         if any(map(has_wildcards, goal.pattern)):
             self._open[goal] = None
-        facts = self._filled(goal, near, atom)
-        if near is not None and atom is not None:
-            facts = [fact for fact in facts if self._may_serve(fact, atom, near)]
-        self._add(goal, facts)
+        if near is None or atom is None:
+            self._add(goal, self.fillings.facts(goal))
+        else:
+            facts = self.fillings.facts(goal, near.rule, near.environment, atom)
+            self._add(goal, [fact for fact in facts if self._may_serve(fact, atom, near)])
 
     def _may_serve(self, fact: Fact, atom: Atom, near: _Near) -> bool:
         """Whether the comparisons that wait for the fact's values have nothing against them."""
@@ -175,12 +168,13 @@ class Causes:
         )
 
     def _add(self, goal: Absence, facts: Iterable[Fact]) -> None:
+        if self.fillings.is_cut:
+            self.bound = self.bound or "the values that facts have"
         filled = sum(map(has_wildcards, goal.pattern))
         for fact in facts:
             change = self.copied("+", fact)
             if not self.deriver.holds(change.fact):
-                invented = sum(any(value in each for each in self._invented.values()) for value in fact.tuple)
-                made_up = 1 + filled + 3 * invented
+                made_up = 1 + filled + 3 * self.fillings.invented(fact)
                 self._found[change] = min(made_up, self._found.get(change, made_up))
 
     def copied(self, op: str, fact: Fact) -> Change:
@@ -195,32 +189,31 @@ class Causes:
 
     def _note_made(self, near: _Near) -> None:
         """What the rule would make."""
-        try:
+        with suppress(Undefined):
             head = absence_of(near.rule.head, near.environment, self.deriver.solver)
-        except Undefined:
-            return
-        self._made.setdefault(head.relation, {})[head] = None
+            self._made.setdefault(head.relation, {})[head] = None
 
     def _let_coincide(self) -> None:
-        """One fact may be what two atoms miss: facts with wildcards take values from others of their relation.
-
-        What an atom misses may have its values from a fact that another atom beside it misses and that some rule would make.
-        """
-        for near, atom in self._asking[:_GOALS]:
-            for head in self._made.get(atom.relation, ()):
-                pairs = list(zip(atom.args, head.pattern, strict=True))
-                known: dict[str, Any] = {
-                    arg.name: value for arg, value in pairs if isinstance(arg, Var) and not has_wildcards(value)
-                }
-                for literal in near.failures:
-                    if isinstance(literal, Atom) and literal is not atom:
-                        with suppress(Undefined):
-                            self._miss(literal, known | near.environment)
+        """One fact may be what two atoms miss: facts with wildcards take values from others of their relation."""
+        self._miss_by_heads()
         for goal in self._open:
             for other in self._missed.get(goal.relation, ()):
                 both = _both(goal, other)
                 if both is not None and both != goal:
-                    self._add(goal, self._filled(both, None, None))
+                    self._add(goal, self.fillings.facts(both))
+
+    def _miss_by_heads(self) -> None:
+        """What an atom misses may have values from a fact that another atom beside it misses, and that some rule would make."""
+        asked = ((near, atom, head) for near, atom in self._asking for head in self._made.get(atom.relation, ()))
+        for near, atom, head in asked:
+            if time.monotonic() > self._deadline:
+                self.bound = self.bound or "what rules might make"
+                return
+            environment = _values_of(atom, head) | near.environment
+            for literal in near.failures:
+                if isinstance(literal, Atom) and literal is not atom:
+                    with suppress(Undefined):
+                        self._miss(literal, environment)
 
     def _join_classes(self, goal: Absence) -> None:
         """A pair of an equivalence comes where some pair leads out of the class of one of its values."""
@@ -382,78 +375,6 @@ class Causes:
             if isinstance(part, Atom):
                 yield from self._matches(part, solution)[:1]
 
-    # -- values for wildcards
-
-    def _filled(self, goal: Absence, near: _Near | None, atom: Atom | None) -> list[Fact]:
-        """Facts that fit. What may be anything becomes a value that the question, the rules or facts have, or one that nothing
-        has; where nothing else asks for that value, one is enough.
-        """
-        fields = self.deriver.program.relations[goal.relation].fields
-        choices: list[list[Value]] = []
-        for at, value in enumerate(goal.pattern):
-            if not has_wildcards(value):
-                choices.append([value])  # type: ignore[list-item]
-                continue
-            if new_key := self._new_key(goal.relation, at):
-                choices.append(new_key)
-                continue
-            beside = sorted({row[at] for row in self.deriver.state.sample(goal.relation, _VALUES)}, key=show_value)
-            others = self._values(fields[at].kind, near)
-            matters = near is None or atom is None or _is_shared(atom.args[at], near.rule)
-            listed = [*others, *beside] if matters else [*beside, *others]
-            alike = list(dict.fromkeys(completed(value, each) for each in listed if is_alike(value, each)))
-            if not matters:
-                # Any will do, but for one that a negation or an aggregate does not like: it has nothing against a new one.
-                new = self._invented[fields[at].kind] if value is ANY and goal.relation in self._watched else []
-                alike = list(dict.fromkeys([*alike[:1], *new]))
-            choices.append(alike)
-        types = self.deriver.program.types
-        choices = [
-            [value for value in each if can_hold(value, field.kind, types)]
-            for each, field in zip(choices, fields, strict=True)
-        ]
-        if _number(choices) > _FACTS:
-            self.bound = self.bound or "the values that facts have"
-        return [Fact(goal.relation, row) for row in islice(product(*choices), _FACTS)]
-
-    def _new_key(self, relation: str, at: int) -> list[Value]:
-        """A value that no row has yet, if the column alone tells the rows of a table apart: any such will do."""
-        declared = self.deriver.program.relations[relation]
-        if declared.table is None or not any(key.columns == (at,) for key in declared.table.keys):
-            return []
-        held = self.deriver.state.tables[relation]
-        kind = base(declared.fields[at].kind)
-        met = [row[at] for row in self.deriver.state.sample(relation, 4 * _VALUES)]
-        last = max((value for value in met if isinstance(value, int)), default=0)
-        new: Iterable[Value] = count(last + 1) if kind == NUMBER else (f"new{number}" for number in count(1))
-        return [next(value for value in new if not held.lookup((at,), (value,)))] if kind in (NUMBER, SYMBOL) else []
-
-    def _values(self, kind: Kind, near: _Near | None) -> list[Value]:
-        """Values of a kind: those of the question, of the rule and its assignment, of other facts."""
-        bound = () if near is None else near.environment.values()
-        known = [value for value in (*self.fact.tuple, *bound) if _is_of(value, kind)]
-        values = list(dict.fromkeys([*known, *self._sampled(kind)]))[:_VALUES]
-        if kind not in self._invented:
-            self._invented[kind] = _another(kind, values)
-            self.made_up.update(self._invented[kind])
-        return [*values, *self._invented[kind]]
-
-    def _sampled(self, kind: Kind) -> list[Value]:
-        """Values of a kind from base facts and from the rules."""
-        if self._samples is None:
-            found: dict[Kind, set[Value]] = {}
-            for name in self._base:
-                fields = self.deriver.program.relations[name].fields
-                for row in self.deriver.state.sample(name, 4 * _VALUES):
-                    for field, value in zip(fields, row, strict=True):
-                        found.setdefault(base(field.kind), set()).add(value)
-            for part in walk(tuple(self.deriver.program.rules)):
-                if isinstance(part, Const):
-                    found.setdefault(base(part.kind), set()).add(part.value)
-            self._samples = {each: sorted(values - {None}, key=show_value) for each, values in found.items()}
-        known = self._samples.get(base(kind), [])
-        return [None, *known] if isinstance(kind, Nullable) else known
-
 
 def referred_to(row: Tuple, reference: Reference, program: Program) -> Absence:
     """What a row of a table refers to."""
@@ -462,52 +383,10 @@ def referred_to(row: Tuple, reference: Reference, program: Program) -> Absence:
     return Absence(reference.table, tuple(known.get(at, ANY) for at in range(arity)))
 
 
-def _number(choices: Iterable[Sequence[object]]) -> int:
-    number = 1
-    for each in choices:
-        number *= len(each)
-    return number
-
-
-def _is_of(value: Value, kind: Kind) -> bool:
-    """Whether the value is of a kind that is not made of parts."""
-    if isinstance(kind, Nullable):
-        return value is None or _is_of(value, kind.of)
-    if kind == UNSIGNED:
-        return isinstance(value, int) and value >= 0
-    if is_whole(kind) and kind != NUMBER:
-        return is_scalar(value, kind)
-    return isinstance(value, _TYPES.get(kind, ())) and not isinstance(value, bool)
-
-
-_TYPES: dict[Kind, type] = {NUMBER: int, FLOAT: float, SYMBOL: str}
-
-
-def _another(kind: Kind, known: Iterable[Value]) -> list[Value]:
-    """A value that is none of these, if there is one to be made up."""
-    taken, kind = set(known), base(kind)
-    numbers: Iterable[Value] = count()
-    if kind == SYMBOL:
-        numbers = (f"new{at}" for at in count(1))
-    elif kind == FLOAT:
-        numbers = (float(at) for at in count())
-    elif kind not in (NUMBER, UNSIGNED):
-        return []
-    return [next(each for each in numbers if each not in taken)]
-
-
-def _watched(program: Program) -> set[str]:
-    """The relations that a negation or an aggregate depends on."""
-    asking = (part for rule in program.rules for part in rule.body if isinstance(part, Negation | Aggregation))
-    asked = {part.relation for each in asking for part in walk(each) if isinstance(part, Atom)}
-    return {name for each in asked for name in depends_on(program, each)}
-
-
-def _is_shared(term: Term, rule: Rule) -> bool:
-    """Whether a variable of the term stands anywhere else in the rule."""
-    names = {part.name for part in walk(term) if isinstance(part, Var)}
-    met = [part.name for part in walk(rule) if isinstance(part, Var)]
-    return any(met.count(name) > 1 for name in names)
+def _values_of(atom: Atom, head: Absence) -> Environment:
+    """The values that variables of an atom have in a fact, as far as it has any."""
+    pairs = zip(atom.args, head.pattern, strict=True)
+    return {arg.name: value for arg, value in pairs if isinstance(arg, Var) and not has_wildcards(value)}  # type: ignore[misc]
 
 
 def _both(one: Absence, other: Absence) -> Absence | None:

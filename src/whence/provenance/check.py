@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from whence.lang.program import Aggregation, Atom, Program, Rule
+from whence.lang.program import Program, Rule
 from whence.lang.types import Tuple
 from whence.provenance.graph import Derivation, Fact
 from whence.provenance.patterns import fits
 from whence.provenance.proofs import Proof
-from whence.provenance.replay import contributions_of, premises_of, replayed
+from whence.provenance.replay import contributions_of, may_fire, premises_of, replayed
 from whence.provenance.show import show_fact
 from whence.reference import evaluate
 from whence.reference.solve import Solver
@@ -74,14 +74,10 @@ class Checker:
 
     def _derives(self, rule: Rule, firing: Derivation) -> bool:
         """Whether the rule derives the head from the premises alone, and what aggregates ran over is complete and enough."""
-        atoms = [literal for literal in rule.body if isinstance(literal, Atom)]
-        groups = [literal for literal in rule.body if isinstance(literal, Aggregation)]
-        if len(atoms) != len(firing.body) or len(groups) != len(firing.aggregates):
+        if not may_fire(rule, firing):
             return False
         tables = {name: TupleSet(rows) for name, rows in self.model.items()}
         tables |= premises_of(firing)
-        if any(atom.relation != fact.relation for atom, fact in zip(atoms, firing.body, strict=True)):
-            return False
         only_premises = replayed(rule, ())
         if firing.head.tuple not in set(Solver(self.program, tables).heads(only_premises)):
             return False

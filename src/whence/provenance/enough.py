@@ -16,7 +16,7 @@ from whence.lang.types import Value
 from whence.lang.undefined import Undefined
 from whence.provenance.graph import Aggregated, Derivation, DerivationGraph, Fact
 from whence.provenance.heights import smallest_choices
-from whence.provenance.replay import contributions_of, premises_of, replayed
+from whence.provenance.replay import contributions_of, may_fire, premises_of, replayed
 from whence.reference.solve import Solver
 
 
@@ -28,8 +28,9 @@ def with_enough(graph: DerivationGraph, program: Program) -> DerivationGraph:
         if stratum.monotone
         for name in stratum.relations
     }
-    rules = {name: each for name, each in rules.items() if each}
-    while any(fact.relation in rules for fact in graph.derivations):
+    if not any(rules.get(fact.relation) for fact in graph.derivations):
+        return graph
+    while True:
         proven = smallest_choices(graph)
         found: dict[Fact, tuple[Derivation, ...]] = {}
         for fact, firings in graph.derivations.items():
@@ -38,9 +39,8 @@ def with_enough(graph: DerivationGraph, program: Program) -> DerivationGraph:
                 if more := tuple(part for part in parts if part is not None):
                     found[fact] = (*firings, *more)
         if not found:
-            break
+            return graph
         graph = replace(graph, derivations={**graph.derivations, **found})
-    return graph
 
 
 def _rules_with_groups(program: Program, relation: str, members: tuple[str, ...]) -> Iterator[Rule]:
@@ -61,7 +61,11 @@ def _part(
         return None
     groups = [replace(each, facts=tuple(filter(proven.__contains__, each.facts))) for each in firing.aggregates]
     for rule in rules:
-        if rule.name == firing.rule and (values := _values(rule, firing, groups, program)) is not None:
+        if (
+            rule.name == firing.rule
+            and may_fire(rule, firing)
+            and (values := _values(rule, firing, groups, program)) is not None
+        ):
             made = zip(groups, values, strict=True)
             return replace(firing, aggregates=tuple(replace(each, value=value) for each, value in made))
     return None
@@ -70,9 +74,6 @@ def _part(
 def _values(rule: Rule, firing: Derivation, groups: Sequence[Aggregated], program: Program) -> list[Value] | None:
     """What the groups come to, if the rule makes the fact from nothing else. What is absent is so with any groups."""
     over = [literal for literal in rule.body if isinstance(literal, Aggregation)]
-    atoms = [literal.relation for literal in rule.body if isinstance(literal, Atom)]
-    if len(over) != len(groups) or atoms != [fact.relation for fact in firing.body]:
-        return None  # another rule of that name
     tables = premises_of(firing)
     for at, each in enumerate(groups):
         tables |= contributions_of(at, each, program)

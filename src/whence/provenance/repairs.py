@@ -79,7 +79,7 @@ def find_repairs(
             if not supposition.brings(fact, changes):
                 heapq.heappush(pending, (size, True, invented, text, changes))
                 continue
-            is_new = not any(_is_like(changes, other, causes.made_up) for other in found)
+            is_new = not any(_is_like(changes, other, causes.fillings.made_up) for other in found)
             if is_new and _is_smallest(supposition, fact, changes):
                 found.append(changes)
             continue

@@ -10,6 +10,13 @@ from whence.provenance.graph import Aggregated, Derivation
 from whence.reference.tables import TupleSet
 
 
+def may_fire(rule: Rule, firing: Derivation) -> bool:
+    """Whether the firing has a premise for each atom of the rule, and a group for each aggregate."""
+    atoms = [literal.relation for literal in rule.body if isinstance(literal, Atom)]
+    groups = sum(isinstance(literal, Aggregation) for literal in rule.body)
+    return atoms == [fact.relation for fact in firing.body] and groups == len(firing.aggregates)
+
+
 def replayed(rule: Rule, groups: Collection[int]) -> Rule:
     """The rule over its premises, one relation for each atom, and over the contributions to some of its aggregates."""
     body: list[Literal] = []

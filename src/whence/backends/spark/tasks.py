@@ -29,6 +29,7 @@ from whence.backends.spark.shapes import Shapes
 from whence.backends.spark.sizes import estimated_size
 from whence.engine.guard import Guard
 from whence.engine.maintain import Maintainer
+from whence.io.arrow import as_stream, from_stream
 from whence.lang.program import Program
 from whence.limits import Limits
 from whence.plan import compile_plan
@@ -81,7 +82,7 @@ class Fragment:
                 part = batch.column(PART)[0]
             yield from self.incoming.split(batch)
         for name, stream in ({} if self.broadcast is None else self.broadcast.value).items():
-            rows = pa.ipc.open_stream(stream).read_all()
+            rows = from_stream(stream)
             if PART in rows.column_names:
                 rows = rows.filter(pc.equal(rows[PART], part))
             own = [f"c{at}" for at in range(len(self.incoming.places[name]))]
@@ -116,12 +117,13 @@ def run_in_parts(
     """The packed results of a fragment, in parts: `split` names the column by which a relation's rows are told apart."""
     packing = fragment.incoming
     broadcast: dict[str, bytes] = {}
+    limit = _limit_of_broadcasts(spark)
     # So that each task knows which part is its own.
     packed = _starts(spark, packing, parts, [f"int(id) as {PART}"])
     for name, frame in inputs.items():
         hashed = [f"int(pmod(xxhash64(c{split[name]}), {parts})) as {PART}"] if name in split else []
-        if estimated_size(frame) <= _limit_of_broadcasts(spark):
-            broadcast[name] = _as_stream(frame.selectExpr("*", *hashed).toArrow())
+        if estimated_size(frame) <= limit:
+            broadcast[name] = as_stream(frame.selectExpr("*", *hashed).toArrow())
         else:
             packed = packed.union(packing.pack(name, frame, hashed or [f"explode(sequence(0, {parts - 1})) as {PART}"]))
     if len(broadcast) < len(inputs):
@@ -139,10 +141,3 @@ def _starts(spark: SparkSession, packing: Packing, tasks: int, extra: Sequence[s
 def _limit_of_broadcasts(spark: SparkSession) -> int:
     """Bytes, or -1 for none, as `spark.sql.autoBroadcastJoinThreshold` says."""
     return int(spark._jsparkSession.sessionState().conf().autoBroadcastJoinThreshold())  # noqa: SLF001 - Spark offers no other way
-
-
-def _as_stream(rows: pa.Table) -> bytes:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, rows.schema) as stream:
-        stream.write_table(rows)
-    return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pickle
 
-import pyarrow as pa
-
+from whence.io.arrow import as_stream, from_stream
 from whence.lang.fit import holds_compounds
 from whence.lang.program import Program, Relation
 from whence.lang.types import Tuple, Types
@@ -31,15 +30,10 @@ def _encode(rows: list[Tuple], relation: Relation, types: Types) -> list[Tuple] 
     if not holds_compounds(relation):
         return rows
     # Values nest deeper than pickle goes.
-    table = as_table(rows, relation, types)
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
+    return as_stream(as_table(rows, relation, types))
 
 
 def _decode(encoded: list[Tuple] | bytes, relation: Relation, types: Types) -> list[Tuple]:
     if isinstance(encoded, list):
         return encoded
-    with pa.ipc.open_stream(encoded) as reader:
-        return from_table(reader.read_all(), relation, types)
+    return from_table(from_stream(encoded), relation, types)
