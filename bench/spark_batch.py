@@ -7,10 +7,11 @@ as one tunes it: one job a round, lineage cut by a lazy local checkpoint, few pa
 for the chain, whose rounds are tiny, one partition and no code generation. What takes longer than 20 s is run once. `--small`
 takes smaller graphs and tables, to see that it works, and writes nothing down.
 
-There is another table, with what in-task evaluation and parts take of the processors, all processes together. One task has both
-of two cores busy as well: two threads evaluate, and then Spark reads what Python writes. So parts win by what they share of that,
-less what it takes Spark to plan and begin two tasks. One of the graphs has a hundred links for each node, so that evaluation is
-most of the work; shortest paths are evaluated by one thread in a task.
+There is another table, of in-task evaluation and two parts, from links in a Parquet file to rows that are counted, and to rows
+that are written as Parquet. One task has both of two cores busy for a while: two threads evaluate, but then one reads what Python
+sends, and writes it. So parts win by what they share of that, less what it takes Spark to plan and begin two tasks. One of the
+graphs has a hundred links for each node, so that evaluation is most of the work; shortest paths are evaluated by one thread in a
+task.
 """
 
 from __future__ import annotations
@@ -25,9 +26,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pyarrow as pa
 from measure import Report, plot_bars
+from pyarrow import parquet
 from pyspark.sql import DataFrame, SparkSession
 
 from whence import load
@@ -77,6 +80,10 @@ SALES_SQL = """
 """
 
 
+# Java compiles what it runs often: a few rounds are slower than those that follow.
+PARTS_WARM, PARTS_RUNS = 4, 9
+
+
 @contextmanager
 def settings(spark: SparkSession, **values: object) -> Iterator[None]:
     before = {key: spark.conf.get(key) for key in values}
@@ -115,13 +122,20 @@ def loop(link: DataFrame) -> int:
 
 
 def closure(link: DataFrame, mode: str) -> int:
-    with evaluated(CLOSURE, {"link": link}, mode) as views:
-        return views["reach"].count()
+    return counted(CLOSURE, link, mode)
 
 
-def shortest(link: DataFrame, mode: str) -> int:
-    with evaluated(SHORTEST, {"link": link}, mode) as views:
-        return views["cost"].count()
+def counted(program: Program, link: DataFrame, mode: str) -> int:
+    with evaluated(program, {"link": link}, mode) as views:
+        (frame,) = views.values()
+        return frame.count()
+
+
+def written(program: Program, link: DataFrame, mode: str) -> int:
+    with evaluated(program, {"link": link}, mode) as views, TemporaryDirectory() as folder:
+        (frame,) = views.values()
+        frame.write.mode("overwrite").parquet(folder)
+        return sum(parquet.read_metadata(each).num_rows for each in Path(folder).glob("*.parquet"))
 
 
 @contextmanager
@@ -152,9 +166,10 @@ class Comparison:
     times: dict[str, tuple[float, float]] = field(default_factory=dict)
     on_two_cores: list[list[str]] = field(default_factory=list)
 
-    def add_parts(self, work: str, parts: Timed, alone: Timed) -> None:
+    def add_parts(self, work: str, end: str, times: Mapping[str, Timed]) -> None:
+        alone, parts = times["in-task"], times["decomposed"]
         timed = [f"{each.seconds:.2f} s, {each.processor:.2f} s of processors" for each in (alone, parts)]
-        self.on_two_cores.append([work, *timed, f"{alone.seconds / parts.seconds:.2f}"])
+        self.on_two_cores.append([work, end, *timed, f"{alone.seconds / parts.seconds:.2f}"])
         print(" | ".join(self.on_two_cores[-1]), flush=True)
 
     def add(self, work: str, ours: Timed, theirs: Timed, bar: str) -> None:
@@ -176,12 +191,12 @@ class Timed:
         return f"{self.name} {self.seconds:.2f} s (n={self.runs})"
 
 
-def in_turn(works: Mapping[str, Callable[[], int]], expected: int) -> dict[str, Timed]:
-    """Medians, after a round in which everything warms up; fewer rounds if one takes long, and that one alone if very long."""
+def in_turn(works: Mapping[str, Callable[[], int]], expected: int, *, warm: int = 1, runs: int = 5) -> dict[str, Timed]:
+    """Medians of `runs`, after `warm` ones; fewer if one takes long, and that one alone if very long."""
     times: dict[str, list[float]] = {name: [] for name in works}
     used: dict[str, list[float]] = {name: [] for name in works}
-    rounds, at = 1, 0
-    while at <= rounds:
+    rounds, at = warm + runs, 0
+    while at < rounds:
         for name, work in works.items():
             start, before = time.perf_counter(), processor_time()
             found = work()
@@ -190,9 +205,9 @@ def in_turn(works: Mapping[str, Callable[[], int]], expected: int) -> dict[str, 
             assert found == expected, (name, found, expected)
         if at == 0:
             slowest = max(each[0] for each in times.values())
-            rounds = 5 if slowest < 5 else 3 if slowest < 20 else 0
+            rounds = warm + runs if slowest < 5 else warm + 3 if slowest < 20 else 1
         at += 1
-    first = 1 if rounds else 0
+    first = warm if rounds > 1 else 0
     return {
         name: Timed(name, statistics.median(each[first:]), len(each) - first, statistics.median(used[name][first:]))
         for name, each in times.items()
@@ -227,6 +242,13 @@ def graph(nodes: int, edges: int) -> pa.Table:
     return pa.table({"x": [x for x, _ in sorted(found)], "y": [y for _, y in sorted(found)]})
 
 
+def from_file(spark: SparkSession, table: pa.Table, folder: Path) -> DataFrame:
+    """Rows of a Parquet file, cached. Of a table made in Python, Spark compares all rows whenever it looks for a known plan."""
+    path = folder / f"{table.num_rows}.parquet"
+    parquet.write_table(table, path)
+    return cached(spark.read.parquet(str(path)))
+
+
 def cached(frame: DataFrame) -> DataFrame:
     frame.cache().count()
     return frame
@@ -244,11 +266,8 @@ def main() -> None:
     bench_sales(spark, done, 50_000 if small else 5_000_000)
     bench_chain(spark, done, 30 if small else 200)
     bench_closure(spark, done, *((300, 700) if small else (2000, 5000)))
-    bench_parts(spark, done, *((600, 1400) if small else (5000, 12_500)))
-    # Many ways to each row: what takes time is to find them, not to send the rows.
-    bench_parts(spark, done, *((300, 6000) if small else (2000, 200_000)))
-    # Minima inside a recursion are let in by one thread.
-    bench_shortest(spark, done, *((100, 300) if small else (1500, 6000)))
+    with TemporaryDirectory() as folder:
+        bench_parts(spark, done, Path(folder), small)
     if small:
         return
     report = Report("spark_batch", "Batch evaluation on Spark")
@@ -257,8 +276,10 @@ def main() -> None:
         "semi-naive evaluation in DataFrames, tuned by hand; Spark's WITH RECURSIVE has UNION ALL only."
     )
     report.table(["work", "Whence", "Spark by hand", "ratio", "at least"], done.rows)
-    report.write("On two cores, in one task and in two parts:")
-    report.table(["work", "in-task", "decomposed", "times faster"], done.on_two_cores)
+    report.write(
+        f"On two cores, in one task and in two parts, medians of {PARTS_RUNS} runs in turn after {PARTS_WARM}:"
+    )
+    report.table(["work", "rows are", "in-task", "decomposed", "times faster"], done.on_two_cores)
     series = {who: [times[at] for times in done.times.values()] for at, who in enumerate(("Whence", "Spark by hand"))}
     plot_bars("spark_batch", "Batch evaluation on Spark", list(done.times), series, "seconds (less is better)")
 
@@ -272,23 +293,23 @@ def bench_closure(spark: SparkSession, done: Comparison, nodes: int, edges: int)
     times = in_turn(slow, rows) | in_turn(fast, rows)
     for mode, bar in bars.items():
         done.add(f"closure of Gnm({nodes},{edges}), {rows:,} rows", times[mode], times["loop"], bar)
-    done.add_parts(f"closure of Gnm({nodes},{edges}), {rows:,} rows", times["decomposed"], times["in-task"])
 
 
-def bench_parts(spark: SparkSession, done: Comparison, nodes: int, edges: int) -> None:
-    link = cached(spark.createDataFrame(graph(nodes, edges)))
-    compare_parts(done, f"closure of Gnm({nodes},{edges})", partial(closure, link))
-
-
-def bench_shortest(spark: SparkSession, done: Comparison, nodes: int, edges: int) -> None:
-    link = cached(spark.createDataFrame(graph(nodes, edges)).selectExpr("x", "y", "1 + (x * 7919 + y) % 100 as w"))
-    compare_parts(done, f"shortest paths, all pairs of Gnm({nodes},{edges})", partial(shortest, link))
-
-
-def compare_parts(done: Comparison, name: str, work: Callable[[str], int]) -> None:
-    rows = work("in-task")
-    times = in_turn({mode: partial(work, mode) for mode in ("in-task", "decomposed")}, rows)
-    done.add_parts(f"{name}, {rows:,} rows", times["decomposed"], times["in-task"])
+def bench_parts(spark: SparkSession, done: Comparison, folder: Path, small: bool) -> None:
+    sizes = [(300, 700), (600, 1400), (300, 6000)] if small else [(2000, 5000), (5000, 12_500), (2000, 200_000)]
+    works = [
+        (f"closure of Gnm({nodes},{edges})", CLOSURE, from_file(spark, graph(nodes, edges), folder))
+        for nodes, edges in sizes
+    ]
+    nodes, edges = (100, 300) if small else (1500, 6000)
+    weighted = from_file(spark, graph(nodes, edges), folder).selectExpr("x", "y", "1 + (x * 7919 + y) % 100 as w")
+    works.append((f"shortest paths, all pairs of Gnm({nodes},{edges})", SHORTEST, cached(weighted)))
+    for name, program, link in works:
+        rows = counted(program, link, "in-task")
+        for work in (counted, written):
+            modes = {mode: partial(work, program, link, mode) for mode in ("in-task", "decomposed")}
+            times = in_turn(modes, rows, warm=PARTS_WARM, runs=PARTS_RUNS)
+            done.add_parts(f"{name}, {rows:,} rows", work.__name__, times)
 
 
 def bench_chain(spark: SparkSession, done: Comparison, nodes: int) -> None:

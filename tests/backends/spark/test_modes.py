@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from uuid import uuid4
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
@@ -92,6 +95,45 @@ def test_parts_get_small_relations_by_broadcast_and_large_ones_by_a_shuffle(
     views = evaluate(CLOSURE, frames(spark, CLOSURE, {"link": LINKS}), mode=Mode.DECOMPOSED)
     expected = evaluate_by_reference(CLOSURE, {"link": LINKS})["reach"]
     assert views["reach"].union(views["reach"]).coalesce(1).count() == 2 * len(expected)
+
+
+@pytest.mark.parametrize(
+    ("threshold", "beginning", "jobs"),
+    [("-1", "link(y, x)", 0), ("10mb", "link(y, x)", 1), ("10mb", "link(x, y)", 2)],
+)
+def test_what_recursion_begins_with_is_sent_once_if_it_is_sent_anyway(
+    spark: SparkSession, threshold: str, beginning: str, jobs: int
+) -> None:
+    program = load(
+        f""".decl link(x:number, y:number) .input link
+        .decl there(x:number, y:number) .output there
+        .decl back(x:number, y:number) .output back
+        .decl whole(x:number, y:number)
+        whole(x, y) :- link(x, y).
+        there(x, y) :- whole(x, y).
+        back(y, x) :- {beginning}.
+        there(x, z) :- back(y, x), link(y, z).
+        back(z, x) :- there(x, y), link(y, z).
+        """
+    )
+    with broadcasting(spark, threshold):
+        views = assert_same(spark, program, {"link": LINKS}, mode=Mode.DECOMPOSED)
+        assert "2 parts by back.y, there.x; every part gets all of link" in views.explain()
+        with jobs_of(spark) as started:
+            evaluate(program, {"link": spark.range(50).selectExpr("id as x", "id + 1 as y")}, mode=Mode.DECOMPOSED)
+        assert len(started()) == jobs
+
+
+@contextmanager
+def jobs_of(spark: SparkSession) -> Iterator[Callable[[], list[int]]]:
+    """The jobs that this thread begins."""
+    context = spark.sparkContext
+    name = f"jobs {uuid4()}"
+    context.setJobGroup(name, name)
+    try:
+        yield lambda: list(context.statusTracker().getJobIdsForGroup(name))
+    finally:
+        context.setLocalProperty("spark.jobGroup.id", None)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("mode", [Mode.IN_TASK, Mode.SHUFFLED])

@@ -16,6 +16,7 @@ from whence.backends.spark.packing import Packing
 from whence.backends.spark.rules import (
     Held,
     RuleCompiler,
+    copied,
     full_plan,
     injective,
     keeps_rows,
@@ -286,6 +287,10 @@ class _Run:
         """What rules that do not read the relation derive, with its facts and what was put in from outside."""
         facts = [rule for rule in rules if rule.is_fact]
         plans = [full_plan(rule) for rule in rules if not rule.is_fact]
+        if len(plans) == 1 and not facts and name not in self.inputs:
+            original = copied(plans[0], self.program)
+            if original is not None:
+                return self.held[original]
         frames = [self.compiler.derive(plan) for plan in plans]
         if facts:
             frames.append(self._facts(name, facts))

@@ -99,6 +99,18 @@ def why_not_sql(plan: DeltaPlan, program: Program, shapes: Shapes) -> str:
     return ""
 
 
+def copied(plan: DeltaPlan, program: Program) -> str | None:
+    """The relation whose rows a rule derives as they are, if it does only that."""
+    scan = plan.scan
+    if scan is None or plan.steps or scan.equals or scan.same:
+        return None
+    own, of = (program.relations[each].fields for each in (plan.rule.head.relation, scan.relation))
+    if [each.kind for each in own] != [each.kind for each in of]:
+        return None
+    columns: dict[Operand, int] = {Slot(slot): column for column, slot in scan.binds}
+    return scan.relation if [columns.get(each) for each in plan.head] == list(range(len(of))) else None
+
+
 def injective(plan: DeltaPlan, arities: Callable[[str], int]) -> bool:
     """Whether distinct rows of what the rule reads derive distinct heads, so that nothing is derived twice."""
     return all(_kept(plan, arities))

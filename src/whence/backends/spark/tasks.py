@@ -4,12 +4,13 @@ One task gets all rows. A stratum that decomposes runs in several: each gets the
 that the rules carry through, and a copy of what the rules need whole. What a part derives stays in the part, so that nothing is
 exchanged between rounds. Relations so small that Spark would broadcast them for a join come to all tasks by way of the driver,
 and a task leaves out the rows of other parts; larger ones are shuffled, with a copy for each part of what is needed whole.
+What a recursion begins with is often one of the relations that it reads: such rows are collected and sent once.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -41,11 +42,19 @@ _NO_RELATION = -1
 
 
 @dataclass(frozen=True)
+class Sent:
+    """A relation that all tasks get: a stream of Arrow, and the column that says which part a row belongs to, if it is split."""
+
+    stream: bytes
+    part: str | None
+
+
+@dataclass(frozen=True)
 class Fragment:
     """Part of a program, to be evaluated in a task: what is shipped to the executors.
 
     `is_alone` if no other task of the job has anything to do meanwhile, so that this one may take a second core. `broadcast` are
-    relations that all tasks get, each as a stream of Arrow; the rows of one that is split say which part they belong to.
+    relations that all tasks get.
     """
 
     program: Program
@@ -53,7 +62,7 @@ class Fragment:
     outgoing: Packing
     limits: Limits
     is_alone: bool = True
-    broadcast: Broadcast[dict[str, bytes]] | None = None
+    broadcast: Broadcast[dict[str, Sent]] | None = None
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         plan = compile_plan(self.program)
@@ -81,10 +90,10 @@ class Fragment:
             if self.broadcast is not None and part is None and batch.num_rows:
                 part = batch.column(PART)[0]
             yield from self.incoming.split(batch)
-        for name, stream in ({} if self.broadcast is None else self.broadcast.value).items():
-            rows = from_stream(stream)
-            if PART in rows.column_names:
-                rows = rows.filter(pc.equal(rows[PART], part))
+        for name, sent in ({} if self.broadcast is None else self.broadcast.value).items():
+            rows = from_stream(sent.stream)
+            if sent.part is not None:
+                rows = rows.filter(pc.equal(rows[sent.part], part))
             own = [f"c{at}" for at in range(len(self.incoming.places[name]))]
             yield from ((name, batch.select(own)) for batch in rows.to_batches() if batch.num_rows)
 
@@ -116,20 +125,40 @@ def run_in_parts(
 ) -> DataFrame:
     """The packed results of a fragment, in parts: `split` names the column by which a relation's rows are told apart."""
     packing = fragment.incoming
-    broadcast: dict[str, bytes] = {}
+    hashes = {name: f"int(pmod(xxhash64(c{column}), {parts}))" for name, column in split.items()}
     limit = _limit_of_broadcasts(spark)
+    broadcast: dict[str, Sent] = {}
     # So that each task knows which part is its own.
     packed = _starts(spark, packing, parts, [f"int(id) as {PART}"])
-    for name, frame in inputs.items():
-        hashed = [f"int(pmod(xxhash64(c{split[name]}), {parts})) as {PART}"] if name in split else []
+    for frame, names in _by_frame(inputs):
         if estimated_size(frame) <= limit:
-            broadcast[name] = as_stream(frame.selectExpr("*", *hashed).toArrow())
-        else:
-            packed = packed.union(packing.pack(name, frame, hashed or [f"explode(sequence(0, {parts - 1})) as {PART}"]))
+            broadcast |= _collected(frame, names, hashes)
+            continue
+        for name in names:
+            part = hashes.get(name, f"explode(sequence(0, {parts - 1}))")
+            packed = packed.union(packing.pack(name, frame, [f"{part} as {PART}"]))
     if len(broadcast) < len(inputs):
         packed = packed.repartitionById(parts, PART)
     sent = spark.sparkContext.broadcast(broadcast) if broadcast else None
     return packed.mapInArrow(replace(fragment, is_alone=parts == 1, broadcast=sent).__call__, fragment.outgoing.ddl)
+
+
+def _by_frame(inputs: Mapping[str, DataFrame]) -> Iterable[tuple[DataFrame, list[str]]]:
+    """Each DataFrame, with the relations whose rows it has."""
+    found: dict[int, tuple[DataFrame, list[str]]] = {}
+    for name, frame in inputs.items():
+        found.setdefault(id(frame), (frame, []))[1].append(name)
+    return found.values()
+
+
+def _collected(frame: DataFrame, names: Sequence[str], hashes: Mapping[str, str]) -> dict[str, Sent]:
+    """Relations that have the same rows."""
+    distinct = dict.fromkeys(hashes[name] for name in names if name in hashes)
+    columns = {hashed: f"{PART}{at}" for at, hashed in enumerate(distinct)}
+    stream = as_stream(
+        frame.selectExpr("*", *(f"{hashed} as {column}" for hashed, column in columns.items())).toArrow()
+    )
+    return {name: Sent(stream, columns[hashes[name]] if name in hashes else None) for name in names}
 
 
 def _starts(spark: SparkSession, packing: Packing, tasks: int, extra: Sequence[str] = ()) -> DataFrame:
