@@ -15,11 +15,7 @@ class ModeError(ValueError):
 
 
 # Bytes of input below which a second task costs more than it saves.
-SMALL = 1 << 15
-# So many cores are kept busy by one task that evaluates a recursion: its loops run in threads, and Spark reads what it has
-# written while it writes on. Parts are no faster then, and sending rows to them takes time. Minima inside a recursion are let in
-# one after the other, by one thread.
-BUSY = 2
+SMALL = 1 << 16
 # Bytes of input that one task takes.
 TASK_LIMIT = 1 << 28
 
@@ -74,8 +70,6 @@ def choose(
         return Choice(names, Mode.IN_TASK, f"in one task, because {obstacle}")
     if size <= SMALL:
         return Choice(names, Mode.IN_TASK, f"its input, {_bytes(size)}, is small enough for one task")
-    if found is not None and not stratum.monotone and sizes.parallelism <= BUSY and size <= sizes.task_limit:
-        return Choice(names, Mode.IN_TASK, f"its input, {_bytes(size)}, fits one task, which keeps {BUSY} cores busy")
     if found is not None and sizes.of(*found.whole) <= sizes.task_limit:
         return _decomposed(program, stratum, found, sizes, "")
     why_not = why_not or "what every part needs is too large"
