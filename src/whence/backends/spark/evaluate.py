@@ -426,7 +426,7 @@ class _Run:
     def _in_task(self, part: Program, inputs: Mapping[str, DataFrame], wanted: list[str]) -> dict[str, DataFrame]:
         if not wanted:
             return {}
-        fragment = self._fragment(part, list(inputs), wanted)
+        fragment = replace(self._fragment(part, list(inputs), wanted), is_whole=True)
         packed = run_in_task(self.spark, fragment, inputs)
         return dict(fragment.outgoing.unpack(self._keep(packed) if len(wanted) > 1 else packed))
 

@@ -24,6 +24,8 @@ from pyspark.sql import DataFrame, SparkSession
 from whence.backends.local import parallel
 from whence.backends.local.arrays import Lines
 from whence.backends.local.backend import LocalBackend
+from whence.backends.local.shared import Shared
+from whence.backends.local.words import Dictionary
 from whence.backends.spark.arrow import Texts, from_words, to_words
 from whence.backends.spark.packing import TAG, Packing
 from whence.backends.spark.shapes import Shapes
@@ -53,8 +55,9 @@ class Sent:
 class Fragment:
     """Part of a program, to be evaluated in a task: what is shipped to the executors.
 
-    `is_alone` if no other task of the job has anything to do meanwhile, so that this one may take a second core. `broadcast` are
-    relations that all tasks get.
+    `is_alone` if no other task of the job has anything to do meanwhile, so that this one may take a second core. `is_whole` if
+    rows come in for base relations only, so that the others are derived no further than what goes out needs them. `broadcast`
+    are relations that all tasks get.
     """
 
     program: Program
@@ -62,25 +65,31 @@ class Fragment:
     outgoing: Packing
     limits: Limits
     is_alone: bool = True
+    is_whole: bool = False
     broadcast: Broadcast[dict[str, Sent]] | None = None
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        plan = compile_plan(self.program)
-        backend = LocalBackend(plan.program)
+        shapes, shared = Shapes(self.program.types), Shared()
+        shared.dictionary.learn(self.program.types)
+        rows = self._read(batches, shared.dictionary, shapes)
+        sizes = {name: len(lines) for name, lines in rows.items()}
+        wanted = self.outgoing.relations if self.is_whole else None
+        plan = compile_plan(self.program, wanted, sizes, lean=self.is_whole)
+        backend = LocalBackend(plan.program, shared)
         maintainer = Maintainer(plan, backend, Guard(self.program, self.limits))
-        shapes = Shapes(self.program.types)
         with warnings.catch_warnings(), nullcontext() if self.is_alone else parallel.on_one_core():
             # There is nobody to read them here; what is undefined derives nothing, as everywhere.
             warnings.simplefilter("ignore")
-            maintainer.apply_encoded({}, self._read(batches, backend, shapes))
+            maintainer.apply_encoded({}, rows)
         yield from self._write(backend, shapes)
 
-    def _read(self, batches: Iterator[pa.RecordBatch], backend: LocalBackend, shapes: Shapes) -> dict[str, Lines]:
+    def _read(self, batches: Iterator[pa.RecordBatch], dictionary: Dictionary, shapes: Shapes) -> dict[str, Lines]:
         portions: dict[str, list[Lines]] = {}
         for name, batch in self._relations(batches):
             lines: Lines = np.empty((batch.num_rows, batch.num_columns), dtype=np.int64)
-            for at, (array, kind) in enumerate(zip(batch.columns, backend.kinds[name], strict=True)):
-                lines[:, at] = to_words(array, kind, shapes, backend.dictionary)
+            kinds = (each.kind for each in self.incoming.relations[name].fields)
+            for at, (array, kind) in enumerate(zip(batch.columns, kinds, strict=True)):
+                lines[:, at] = to_words(array, kind, shapes, dictionary)
             portions.setdefault(name, []).append(lines)
         return {name: np.concatenate(found) for name, found in portions.items()}
 
