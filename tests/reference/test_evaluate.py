@@ -11,6 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from whence import Session, Update
 from whence.lang import load
 from whence.lang.types import Tuple
 from whence.limits import Limits, RunawayError
@@ -141,6 +142,24 @@ def test_a_negative_value_in_a_recursive_sum_is_an_error() -> None:
     )
     with pytest.raises(FunctionError, match="rule control#1: a sum inside recursion met a negative value"):
         derive(text, {"own": [(1, 2, 60), (2, 3, -1)]})
+
+
+def test_other_sums_beside_a_recursion_may_be_negative() -> None:
+    text = (
+        ".decl own(x: number, y: number, s: number)\n.input own\n.decl worth(x: number, s: number)\n.input worth\n"
+        "best(x, s) :- worth(x, _), s = sum v : { worth(x, v) }.\nbest(x, s) <= best(x, t) :- s < t.\n"
+        "share(x, x, y, s) :- own(x, y, s).\nshare(x, z, y, s) :- control(x, z), own(z, y, s).\n"
+        "control(x, y) :- share(x, _, y, _), t = sum s : { share(x, z, y, s) }, d = sum v : { worth(y, v) }, t > d.\n"
+    )
+    session = Session(load(text), facts={"own": [(1, 2, 6), (2, 3, 1)]})
+    views = derive(text, {"own": [(1, 2, 6), (2, 3, 1)], "worth": [(2, -5), (2, 1), (3, -9)]})
+    assert (views["best"], views["control"]) == ({(2, -4), (3, -9)}, {(1, 2), (1, 3), (2, 3)})
+    with pytest.raises(FunctionError, match="rule control#1: a sum inside recursion met a negative value"):
+        session.apply([Update("+", "own", (2, 4, -1))])
+    session.apply([Update("+", "worth", row) for row in [(2, -5), (2, 1), (3, -9)]])
+    assert {name: session.views()[name] for name in ("best", "share", "control")} == {
+        name: views[name] for name in ("best", "share", "control")
+    }
 
 
 # -- autoinc, choice, eqrel, subsumption ------------------------------------------------------------------------------

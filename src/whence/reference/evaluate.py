@@ -80,7 +80,9 @@ class StratumEvaluator:
         rules = [rule for name in stratum.relations for rule in self.rules[name]]
         subsumed = any(each.dominated.relation in stratum.relations for each in self.program.subsumptions)
         self.guard.begin(stratum)
-        complete = self._staged if stratum.stages else self._converging if stratum.monotone or subsumed else self._plain
+        is_converging = not stratum.stages and (stratum.monotone or subsumed)
+        self.solver.converging = frozenset(stratum.relations if is_converging else ())
+        complete = self._staged if stratum.stages else self._converging if is_converging else self._plain
         try:
             complete(stratum, rules)
         except TooLarge as error:
@@ -166,7 +168,6 @@ class StratumEvaluator:
         # A state that comes back tells that there is no end: one earlier state is kept, of the last round whose number is
         # a power of two (Brent).
         before, earlier = base, None
-        self.solver.non_negative_sums = True
         for number in count(1):
             self.guard.round(stratum, number)
             derived = self._derive(rules)
@@ -184,7 +185,6 @@ class StratumEvaluator:
             if number & (number - 1) == 0:
                 earlier = after
             before = after
-        self.solver.non_negative_sums = False
 
     def _subsume(self, name: str) -> None:
         """Removes every tuple that a subsumption rule finds dominated by another one."""

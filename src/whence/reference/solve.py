@@ -35,6 +35,7 @@ from whence.lang.program import (
     Var,
 )
 from whence.lang.sizes import check_structure
+from whence.lang.tree import walk
 from whence.lang.types import Kind, Nullable, Tuple, Value, Variant, base
 from whence.lang.undefined import NilArgument, Undefined
 from whence.reference.tables import TupleSet
@@ -55,7 +56,8 @@ class Solver:
     rule: Rule | Subsumption | None = None
     counters: dict[object, int] = field(default_factory=dict)
     warned: set[tuple[str, str]] = field(default_factory=set)
-    non_negative_sums: bool = False
+    # The relations of a recursion that converges: sums over them may only rise.
+    converging: frozenset[str] = frozenset()
     # The round of the recursion, as `recursive_iteration_cnt()` has it.
     round: int = 0
     # One atom of the rule may be made to see new rows only.
@@ -195,12 +197,17 @@ class Solver:
                         values[row] = None if literal.value is None else self.value(literal.value, solution)
                     except Undefined as reason:
                         self._warn(reason)
-        if self.non_negative_sums and literal.op == "sum" and any(value < 0 for value in values.values()):  # type: ignore[operator]
+        if self._has_to_rise(literal) and any(value < 0 for value in values.values()):  # type: ignore[operator]
             raise FunctionError(
                 f"{self._where()}: a sum inside recursion met a negative value; "
                 "such a sum can fall as the recursion goes on and has no well-defined result"
             )
         return combine(literal.op, list(values.values()), base(literal.target.kind))
+
+    def _has_to_rise(self, literal: Aggregation) -> bool:
+        if literal.op != "sum" or not self.converging:
+            return False
+        return any(isinstance(each, Atom) and each.relation in self.converging for each in walk(literal.bodies))
 
     # -- terms
 
